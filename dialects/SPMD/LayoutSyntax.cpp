@@ -129,6 +129,56 @@ ParseResult parseLayout(
   return success();
 }
 
+void printSplit(llvm::raw_ostream &os, const NamedSplit &split) {
+  llvm::ListSeparator separator;
+  for (const NamedLoopSplit &loop : split.loops) {
+    os << separator << loop.loop << "@" << llvm::join(loop.axes, ".");
+  }
+  if (!split.carry.empty()) {
+    os << separator << "carry sum@" << llvm::join(split.carry, ".");
+    if (split.carrySet != 0) {
+      os << " in " << split.carrySet;
+    }
+  }
+}
+
+/// `x.y`; nothing if some part is no name, or there is none.
+static std::optional<llvm::SmallVector<std::string, 2>>
+readAxisNames(llvm::StringRef text) {
+  llvm::SmallVector<std::string, 2> axes;
+  do {
+    auto [name, rest] = text.split('.');
+    if (!isIdentifier(name)) {
+      return std::nullopt;
+    }
+    axes.push_back(name.str());
+    text = rest;
+  } while (!text.empty());
+  return axes;
+}
+
+std::optional<NamedSplit> readSplit(llvm::StringRef text) {
+  NamedSplit split;
+  while (!text.empty()) {
+    auto [part, rest] = text.split(", ");
+    auto [loop, where] = part.split('@');
+    auto [names, set] = where.split(" in ");
+    auto axes = readAxisNames(names);
+    bool isCarry = loop == "carry sum";
+    if (!axes || (!isCarry && !isIdentifier(loop)) ||
+        (!set.empty() && (!isCarry || set.getAsInteger(10, split.carrySet)))) {
+      return std::nullopt;
+    }
+    if (isCarry) {
+      split.carry = *axes;
+    } else {
+      split.loops.push_back({loop.str(), *axes});
+    }
+    text = rest;
+  }
+  return split;
+}
+
 Layout mapAxes(const Layout &layout, llvm::function_ref<AxisId(AxisId)> axis) {
   Layout mapped = layout;
   for (DimLayout &dim : mapped.dims) {

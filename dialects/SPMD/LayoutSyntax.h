@@ -10,11 +10,14 @@
 //
 //   (x=2, y=4)      [x.y, *, z{0:5, 3:8}] partial sum {w}
 //
+// and splits by names, which are read without it, too: `m@x.y, carry sum@z`.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_DIALECTS_SPMD_LAYOUTSYNTAX_H
 #define DIVISI_DIALECTS_SPMD_LAYOUTSYNTAX_H
 
+#include "dialects/SPMD/NamedSplit.h"
 #include "divisi/Layout/Layout.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -41,6 +44,12 @@ mlir::ParseResult parseLayout(
     llvm::function_ref<std::optional<AxisId>(llvm::StringRef, llvm::SMLoc)>
         axis,
     Layout &layout);
+
+/// Prints `b@data, n@x.y, carry sum@z in 1`; nothing for a replicated operator.
+void printSplit(llvm::raw_ostream &os, const NamedSplit &split);
+/// Reads what printSplit prints, without asking whether loops and axes of these
+/// names exist; nothing if `text` is not a split.
+std::optional<NamedSplit> readSplit(llvm::StringRef text);
 
 /// `layout` with each axis replaced by what `axis` says.
 Layout mapAxes(const Layout &layout, llvm::function_ref<AxisId(AxisId)> axis);

@@ -111,16 +111,9 @@ Attribute SplitAttr::parse(AsmParser &parser, Type) {
 void SplitAttr::print(AsmPrinter &printer) const {
   printer << "<";
   printer.printSymbolName(getGrid().getValue());
-  llvm::StringRef separator = ": ";
-  for (const NamedLoopSplit &loop : getSplit().loops) {
-    printer << separator << loop.loop << "@" << llvm::join(loop.axes, ".");
-    separator = ", ";
-  }
-  if (!getSplit().carry.empty()) {
-    printer << separator << "carry sum@" << llvm::join(getSplit().carry, ".");
-    if (getSplit().carrySet != 0) {
-      printer << " in " << getSplit().carrySet;
-    }
+  if (!getSplit().loops.empty() || !getSplit().carry.empty()) {
+    printer << ": ";
+    printSplit(printer.getStream(), getSplit());
   }
   printer << ">";
 }

@@ -8,6 +8,7 @@
 
 #include "LayerGroups.h"
 
+#include "FieldText.h"
 #include "NumberedNames.h"
 #include "Repeats.h"
 
@@ -78,21 +79,17 @@ static std::vector<Block> blocksOf(ArrayRef<ReportRow> rows) {
 
 /// `[x0, *], [x0, *], [x0, *]` is `[x0, *] …`: a concatenation of more parts is
 /// the same one. Bounds of uneven shards are numbers like those of names.
-static std::string layoutsKey(StringRef layouts) {
+static std::string layoutsKey(ArrayRef<GridLayout> layouts) {
   std::string key, previous;
-  while (!layouts.empty()) {
-    size_t end = layouts.find(", [");
-    std::string layout = layouts.take_front(end).str();
-    layouts =
-        end == StringRef::npos ? StringRef() : layouts.drop_front(end + 2);
-    size_t brace = layout.find('{');
-    if (brace != std::string::npos && layout.find(':', brace) != layout.npos) {
-      layout = withoutNumbers(layout);
+  for (const GridLayout &layout : layouts) {
+    bool hasBounds = any_of(layout.layout.dims, [](const DimLayout &dim) {
+      return !dim.bounds.empty();
+    });
+    std::string text = hasBounds ? withoutNumbers(layout.str()) : layout.str();
+    if (text != previous) {
+      key += text + ";";
     }
-    if (layout != previous) {
-      key += layout + ";";
-    }
-    previous = std::move(layout);
+    previous = std::move(text);
   }
   return key;
 }
@@ -101,8 +98,8 @@ static std::string layoutsKey(StringRef layouts) {
 static std::string rowKey(const ReportRow &row) {
   return join(
       std::initializer_list<std::string>{
-          row.op, row.isFused ? "fused" : "", row.kernel, row.grid, row.split,
-          layoutsKey(row.operands), layoutsKey(row.results)},
+          row.op, row.isFused ? "fused" : "", row.kernel, row.grid,
+          splitText(row), layoutsKey(row.operands), layoutsKey(row.results)},
       "|");
 }
 

@@ -8,6 +8,7 @@
 
 #include "LayerText.h"
 
+#include "FieldText.h"
 #include "NumberedNames.h"
 #include "divisi/Support/Units.h"
 
@@ -52,40 +53,34 @@ static std::string rangeOf(const LayerGroup &group, size_t index,
 }
 
 /// `4 x [x0, *]` for four layouts that are equal.
-static std::string shorten(StringRef layouts) {
-  std::string text, run;
-  size_t count = 0;
-  auto flush = [&] {
-    if (count > 0) {
-      text += (text.empty() ? "" : ", ") +
-              (count > 2    ? std::to_string(count) + " x " + run
-               : count == 2 ? run + ", " + run
-                            : run);
+static std::string shorten(ArrayRef<GridLayout> layouts) {
+  std::string text;
+  ListSeparator separator;
+  raw_string_ostream os(text);
+  for (size_t begin = 0, end = 0; begin < layouts.size(); begin = end) {
+    std::string run = layouts[begin].str();
+    while (end < layouts.size() && layouts[end].str() == run) {
+      ++end;
     }
-  };
-  while (!layouts.empty()) {
-    size_t end = layouts.find(", [");
-    StringRef layout = layouts.take_front(end);
-    layouts =
-        end == StringRef::npos ? StringRef() : layouts.drop_front(end + 2);
-    if (layout != run) {
-      flush();
-      count = 0;
-      run = layout.str();
+    if (end - begin > 2) {
+      os << separator << end - begin << " x " << run;
+    } else {
+      for (size_t i = begin; i < end; ++i) {
+        os << separator << run;
+      }
     }
-    ++count;
   }
-  flush();
   return text;
 }
 
 void divisi::printGroupRow(const LayerGroup &group, size_t index,
                            raw_ostream &os) {
   const ReportRow &row = group.blocks.front()[index];
+  std::string split = splitText(row);
   os << "  " << left_justify((row.isFused ? "+ " : "") + row.op, 20) << " "
      << left_justify(nameBeneath(row, group.headings.front()), 24) << " "
      << left_justify(row.isFused ? "" : row.kernel, 10) << " "
-     << left_justify(row.split.empty() ? "-" : row.split, 20) << " "
+     << left_justify(split.empty() ? "-" : split, 20) << " "
      << right_justify(
             rangeOf(group, index, &ReportRow::nanoseconds, formatTime), 13)
      << "  "
@@ -118,7 +113,7 @@ static std::string shapeOf(const ReportTensor &tensor) {
 static void printTensor(const ReportTensor &tensor, StringRef name,
                         size_t alike, raw_ostream &os) {
   os << "  " << left_justify(tensor.kind, 10) << " " << left_justify(name, 45)
-     << " " << left_justify(shapeOf(tensor), 15) << " " << tensor.layout;
+     << " " << left_justify(shapeOf(tensor), 15) << " " << tensor.layout.str();
   if (alike > 1) {
     os << "  (" << alike << " alike)";
   }
@@ -147,7 +142,7 @@ static void printGlobals(const Report &report, raw_ostream &os) {
         join(std::initializer_list<std::string>{tensor.kind,
                                                 withoutNumbers(tensor.name),
                                                 shapeOf(tensor), tensor.grid,
-                                                tensor.layout},
+                                                tensor.layout.str()},
              "|");
     auto [it, isNew] = known.try_emplace(key, groups.size());
     if (isNew) {

@@ -67,17 +67,18 @@ static int64_t widthOf(Type type) {
   return nn::elementBits(getElementTypeOrSelf(type));
 }
 
-static std::string joinLayouts(TypeRange types) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::interleave(
-      types, os,
-      [&](Type type) {
-        spmd::LocalAttr local = spmd::getLocal(type);
-        os << (local ? local.getLayout().str(local.getGrid()) : "?");
-      },
-      ", ");
-  return text;
+static GridLayout layoutOf(spmd::LocalAttr local) {
+  return {local.getGrid(), local.getLayout()};
+}
+
+static std::vector<GridLayout> layoutsOf(TypeRange types) {
+  std::vector<GridLayout> layouts;
+  for (Type type : types) {
+    if (spmd::LocalAttr local = spmd::getLocal(type)) {
+      layouts.push_back(layoutOf(local));
+    }
+  }
+  return layouts;
 }
 
 /// Devices are numbered from 0 over all grids.
@@ -85,8 +86,7 @@ void ReportBuilder::addGrids() {
   for (auto grid : module_.getOps<spmd::GridOp>()) {
     ReportGrid out;
     out.name = grid.getSymName().str();
-    llvm::raw_string_ostream os(out.axes);
-    grid.getValue().print(os);
+    out.axes = grid.getValue();
     for (int64_t device : grid.getDeviceIds()) {
       out.devices.push_back(device);
       if (size_t(device) >= report_.devices.size()) {
@@ -145,7 +145,8 @@ void ReportBuilder::addWeights() {
                                nn::stringifyGlobalKind(global.getKind()).str(),
                                std::vector<int64_t>(type.getShape()),
                                grid.getSymName().str(),
-                               layout->str(grid.getValue())});
+                               {grid.getValue(), *layout},
+                               ""});
   }
 }
 
@@ -169,8 +170,8 @@ void ReportBuilder::addTensors(func::FuncOp function,
     }
     report_.tensors.push_back({std::move(name), kind.str(),
                                std::vector<int64_t>(local.getGlobalShape()),
-                               nameOfGrid(local.getGrid()),
-                               local.getLayout().str(local.getGrid()), entry});
+                               nameOfGrid(local.getGrid()), layoutOf(local),
+                               entry});
   };
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
     add(type, "input", argumentName(function, unsigned(index)));
@@ -189,18 +190,17 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
   row.nanoseconds = cost->nanoseconds;
   row.bytes = cost->bytes;
   row.grid = step.getGridAttr().getValue().str();
-  llvm::raw_string_ostream os(row.split);
-  llvm::interleave(step.getAxesAttr().getAsValueRange<StringAttr>(), os, ".");
+  for (StringRef axis : step.getAxesAttr().getAsValueRange<StringAttr>()) {
+    row.axes.push_back(axis.str());
+  }
   report_.rows.push_back(std::move(row));
   return Status();
 }
 
 void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
-  spmd::LocalAttr from = spmd::getLocal(op.getFrom());
-  spmd::LocalAttr to = spmd::getLocal(op.getTo());
   row.grid = (op.getSourceGrid() + " to " + op.getTargetGrid()).str();
-  row.operands = from.getLayout().str(from.getGrid());
-  row.results = to.getLayout().str(to.getGrid());
+  row.operands = {layoutOf(spmd::getLocal(op.getFrom()))};
+  row.results = {layoutOf(spmd::getLocal(op.getTo()))};
   MoveCost cost = cost_.ofTransfer(op);
   row.nanoseconds = cost.nanoseconds;
   row.bytes = cost.bytes;
@@ -219,8 +219,7 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   Grid value = grid.getValue();
   OpProfile profile = profileOf(op);
   row.grid = grid.getSymName().str();
-  llvm::raw_string_ostream os(row.split);
-  split.print(os, value, nest);
+  row.split = spmd::NamedSplit::of(nest, value, split);
   GridPace pace(cluster_, value, grid.getDeviceIds()),
       one(cluster_, Grid(), {});
   OpFusion fusion = cost_.fusionOf(op, pace);
@@ -304,8 +303,8 @@ Status ReportBuilder::addFunction(func::FuncOp function,
     }
     ReportRow row = describe(op);
     row.entry = running.entry;
-    row.operands = joinLayouts(op.getOperandTypes());
-    row.results = joinLayouts(op.getResultTypes());
+    row.operands = layoutsOf(op.getOperandTypes());
+    row.results = layoutsOf(op.getResultTypes());
     Status status;
     size_t before = report_.rows.size();
     if (auto loop = dyn_cast<nn::LoopOp>(op)) {

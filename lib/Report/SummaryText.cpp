@@ -378,8 +378,8 @@ static void printCodes(const Report &report, raw_ostream &os) {
   }
 }
 
-/// `oneDNN: matmul (2) conv+ (1)`, where + stands for what is done with it: what
-/// has no fast kernel runs on reference.
+/// `oneDNN: matmul (2) conv+ (1)`, where + stands for what is done with it:
+/// what has no fast kernel runs on reference.
 static void printKernels(const Report &report, raw_ostream &os) {
   std::map<std::string, std::map<std::string, int64_t>> byName;
   for (const ReportKernel &kernel : report.kernels) {
@@ -405,7 +405,8 @@ void divisi::printSummary(const Report &report, raw_ostream &os) {
     line(os, "precision") << describe(*report.precision) << "\n";
   }
   for (const ReportGrid &grid : report.grids) {
-    line(os, "grid @" + grid.name) << grid.axes << "\n";
+    grid.axes.print(line(os, "grid @" + grid.name));
+    os << "\n";
   }
   printTime(report, os);
   printEntries(report, os);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FieldText.h"
 #include "divisi/Report/Why.h"
 #include "divisi/Support/Units.h"
 
@@ -27,6 +28,7 @@ fullest device. The plan has the one that is marked *
 
 static void printRow(const WhyItem &item, raw_ostream &os) {
   const ReportRow &row = item.row;
+  std::string split = splitText(row);
   os << row.op;
   if (!row.node.empty()) {
     os << " " << row.node;
@@ -39,7 +41,7 @@ static void printRow(const WhyItem &item, raw_ostream &os) {
     os << "  (and " << item.alike - 1 << " alike)";
   }
   os << "\n  " << (row.isCollective() ? "over " : "split ")
-     << (row.split.empty() ? "-" : row.split) << " on @" << row.grid << ": "
+     << (split.empty() ? "-" : split) << " on @" << row.grid << ": "
      << formatTime(row.nanoseconds) << ", ";
   if (row.isCollective()) {
     os << formatBytes(double(row.bytes))
@@ -48,7 +50,8 @@ static void printRow(const WhyItem &item, raw_ostream &os) {
     os << formatAmount(row.flops, "FLOP") << ", done by "
        << formatv("{0:F1}", row.replication) << " devices each";
   }
-  os << "\n  " << row.operands << " -> " << row.results << "\n";
+  os << "\n  " << layoutsText(row.operands) << " -> "
+     << layoutsText(row.results) << "\n";
 }
 
 static void printTensor(const ReportTensor &tensor, raw_ostream &os) {
@@ -58,7 +61,8 @@ static void printTensor(const ReportTensor &tensor, raw_ostream &os) {
   if (!tensor.entry.empty()) {
     os << ", entry @" << tensor.entry;
   }
-  os << "\n  rests as " << tensor.layout << " on @" << tensor.grid << "\n";
+  os << "\n  rests as " << tensor.layout.str() << " on @" << tensor.grid
+     << "\n";
 }
 
 static std::string growthText(std::optional<int64_t> growth) {

@@ -268,22 +268,13 @@ TEST(LoopsTest, VerifyNestFindsContradictions) {
   EXPECT_THAT(error(nest), HasSubstr("a linear set"));
 }
 
-TEST(LoopsTest, SplitsRoundTripThroughText) {
+TEST(LoopsTest, SplitsPrintTheirNames) {
   Grid g = grid("(x=2, y=2, z=2)");
   LoopNest nest = matmul(8, 6, 4);
   for (llvm::StringRef text :
-       {"", "m@x, n@z.y", "carry sum@x.y", "k@z, carry sum@x in 1"}) {
+       {"m@x, n@z.y", "carry sum@x.y", "k@z, carry sum@x in 1"}) {
     EXPECT_EQ(str(split(text, g, nest), g, nest), text);
   }
-  auto error = [&](llvm::StringRef text) {
-    llvm::Expected<Split> s = parseSplit(text, g, nest);
-    return s ? "none" : llvm::toString(s.takeError());
-  };
-  EXPECT_THAT(error("q@x"), HasSubstr("no loop 'q'"));
-  EXPECT_THAT(error("m@x, m@y"), HasSubstr("'m' is split twice"));
-  EXPECT_THAT(error("m@x, n@x"), HasSubstr("'x' is used twice"));
-  EXPECT_THAT(error("carry sum@x in 99999"), HasSubstr("got 99999"));
-  EXPECT_THAT(error("m@x n"), HasSubstr("expected the end"));
 }
 
 /// All ways to give each axis to nobody, a loop or a linear set, kept when

@@ -172,7 +172,6 @@ template <typename T> static std::string errorOf(llvm::Expected<T> parsed) {
 
 TEST(ParseMessagesTest, WrongTexts) {
   Grid g = grid("(x=2, y=2)");
-  LoopNest nest = matmul(8, 6, 4);
   EXPECT_THAT(errorOf(parseGrid("(=2)")),
               HasSubstr("expected the name of an axis at column 2 of '(=2)'"));
   EXPECT_THAT(errorOf(parseGrid("(x=)")),
@@ -190,14 +189,4 @@ TEST(ParseMessagesTest, WrongTexts) {
   EXPECT_THAT(errorOf(parseLayout("[*] partial odd {x}", g)),
               HasSubstr("unknown kind 'odd', expected sum, prod, max, min, "
                         "and, or, at column"));
-  EXPECT_THAT(errorOf(parseSplit("@x", g, nest)),
-              HasSubstr("expected the name of a loop"));
-  EXPECT_THAT(errorOf(parseSplit("carry sum@x in y", g, nest)),
-              HasSubstr("expected the number of a linear set"));
-  EXPECT_THAT(errorOf(parseSplit("carry sum@x in 9", g, nest)),
-              HasSubstr("the operator has 2 linear sets, got 9"));
-  EXPECT_THAT(errorOf(parseSplit("m@x, m@y", g, nest)),
-              HasSubstr("the loop 'm' is split twice, at column"));
-  EXPECT_THAT(errorOf(parseSplit("q@x", g, nest)),
-              HasSubstr("the operator has no loop 'q', needed at column"));
 }

@@ -13,8 +13,10 @@
 #ifndef DIVISI_TEST_LAYOUT_SHORTHAND_H
 #define DIVISI_TEST_LAYOUT_SHORTHAND_H
 
+#include "divisi/Layout/Loops.h"
 #include "divisi/Layout/Parse.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include "gtest/gtest.h"
@@ -29,9 +31,28 @@ inline Layout layout(llvm::StringRef text, const Grid &grid) {
   return llvm::cantFail(parseLayout(text, grid));
 }
 
+/// `m@x, n@y.z, carry sum@w in 1`, of loops and axes that there are.
 inline Split split(llvm::StringRef text, const Grid &grid,
                    const LoopNest &nest) {
-  return llvm::cantFail(parseSplit(text, grid, nest));
+  Split split = Split::replicated(nest);
+  for (llvm::StringRef part : llvm::split(text, ", ")) {
+    if (part.empty()) {
+      continue;
+    }
+    auto [loop, where] = part.split('@');
+    auto [names, set] = where.split(" in ");
+    llvm::SmallVector<AxisId, 2> axes;
+    for (llvm::StringRef name : llvm::split(names, '.')) {
+      axes.push_back(grid.find(name).value());
+    }
+    if (loop == "carry sum") {
+      split.carryAxes = axes;
+      set.getAsInteger(10, split.carrySet);
+    } else {
+      split.loopAxes[nest.find(loop).value().index] = axes;
+    }
+  }
+  return split;
 }
 
 inline std::string str(const Split &split, const Grid &grid,

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Report/LayerGroups.h"
+#include "Layouts.h"
 #include "lib/Report/NumberedNames.h"
 
 #include <gmock/gmock.h>
 
 using namespace divisi;
+using namespace divisi::test;
 using testing::ElementsAre;
 
 static ReportRow row(std::string layer, std::string op,
@@ -20,8 +22,9 @@ static ReportRow row(std::string layer, std::string op,
   row.entry = "forward";
   row.layer = std::move(layer);
   row.op = std::move(op);
-  row.operands = std::move(operands);
-  row.results = "[x, *]";
+  row.operands =
+      layouts(operands, Grid({{"x", 2}, {"x0", 2}, {"x1", 2}, {"x2", 2}}));
+  row.results = layouts("[x, *]");
   row.nanoseconds = time;
   return row;
 }
@@ -89,7 +92,7 @@ TEST(LayerGroups, AnotherSplitOrLayoutIsAnotherGroup) {
   std::vector<ReportRow> rows = {row("h.0.a", "nn.add"), row("h.1.a", "nn.add"),
                                  row("h.2.a", "nn.add"),
                                  row("h.3.a", "nn.add")};
-  rows[1].split = "m@x";
+  rows[1].split.loops = {{"m", {"x"}}};
   rows[3].operands = "[*, x]";
   EXPECT_THAT(groupsOf(rows),
               ElementsAre("h.0,2: 2 x 1", "h.1: 1 x 1", "h.3: 1 x 1"));

@@ -8,11 +8,14 @@
 
 #include "divisi/Report/Report.h"
 
+#include "Layouts.h"
+
 #include "llvm/Support/FormatVariadic.h"
 
 #include <gmock/gmock.h>
 
 using namespace divisi;
+using namespace divisi::test;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -26,7 +29,8 @@ static ReportRow row(std::string entry, std::string op, int64_t time,
   row.oneDeviceNanoseconds = alone;
   row.flops = row.isCollective() ? 0 : 1e6;
   row.movedBytes = row.isCollective() ? 0 : 1000;
-  row.operands = row.results = "[x, *]";
+  row.grid = "g";
+  row.operands = row.results = layouts("[x, *]");
   return row;
 }
 
@@ -36,7 +40,7 @@ static Report makeReport() {
   report.model = "m.onnx";
   report.cluster = "cluster cpu:2: 2 x cpu\n";
   report.deviceKind = "cpu";
-  report.grids = {{"g", "(x=2)", {0, 1}}};
+  report.grids = {{"g", twoDevices(), {0, 1}}};
   report.devices = {{1024, 1024, 512, 256, 0}, {1024, 1024, 512, 256, 256}};
   report.weightBytes = 2048;
   report.memoryLimit = 8192;
@@ -52,8 +56,8 @@ static Report makeReport() {
                     {"infer", "nn.matmul", "nn.matmul", "cpu", "oneDNN", 3}};
   report.fewer = {{1, true, 2400000}};
   report.comparisonWork = 5;
-  report.globals = {{"w", "parameter", {4, 4}, "g", "[x, *]", ""}};
-  report.tensors = {{"x", "input", {4}, "g", "[*]", "train"}};
+  report.globals = {{"w", "parameter", {4, 4}, "g", layouts("[x, *]")[0], ""}};
+  report.tensors = {{"x", "input", {4}, "g", layouts("[*]")[0], "train"}};
   PlanRecord plan;
   plan.cluster = "cpu:2";
   plan.solver = "auto";
@@ -93,6 +97,58 @@ TEST(Report, JSONHoldsAllOfIt) {
   read = reportFromText(textOf(toJSON(report)));
   ASSERT_TRUE(read) << read.status().message();
   EXPECT_EQ(read->plan, std::nullopt);
+}
+
+TEST(Report, SplitsAndLayoutsAreReadBack) {
+  Report report = makeReport();
+  Grid pairs({{"y", 2}, {"z", 3}});
+  report.grids.push_back({"h", pairs, {0, 1, 2, 3, 4, 5}});
+  ReportRow &product = report.rows[0], &sum = report.rows[1];
+  product.split = {{{"m", {"x"}}, {"n", {"y", "z"}}}, {"w"}, 1};
+  product.operands = layouts("[x{0:5, 4:9}, *], [*] partial max {x}");
+  sum.axes = {"x", "y"};
+  report.rows[2] = row("infer", "spmd.transfer", 10);
+  report.rows[2].grid = "g to h";
+  report.rows[2].results = layouts("[y.z, *]", pairs);
+  EXPECT_THAT(textOf(toJSON(report)),
+              HasSubstr("\"split\": \"m@x, n@y.z, carry sum@w in 1\""));
+  Expected<Report> read = reportFromText(textOf(toJSON(report)));
+  ASSERT_TRUE(read) << read.status().message();
+  for (auto [got, wanted] : llvm::zip_equal(read->rows, report.rows)) {
+    EXPECT_EQ(got.split, wanted.split);
+    EXPECT_EQ(got.axes, wanted.axes);
+    EXPECT_EQ(got.operands, wanted.operands);
+    EXPECT_EQ(got.results, wanted.results);
+  }
+  EXPECT_EQ(read->globals[0].layout, report.globals[0].layout);
+  EXPECT_EQ(read->grids[1].axes, pairs);
+}
+
+/// What is said of the report in which `from` stands instead of `to`.
+static std::string messageWith(const Report &report, const std::string &from,
+                               const std::string &to) {
+  std::string text = textOf(toJSON(report));
+  size_t at = text.find(from);
+  Status status = reportFromText(text.replace(at, from.size(), to)).status();
+  EXPECT_EQ(status.code(), ExitCode::Invalid);
+  return status.message();
+}
+
+TEST(Report, SaysWhichSplitOrLayoutIsWrong) {
+  Report report = makeReport();
+  report.rows[0].split.loops = {{"m", {"x"}}};
+  EXPECT_THAT(messageWith(report, "\"(x=2)\"", "\"(x)\""),
+              HasSubstr("expected axes"));
+  EXPECT_EQ(messageWith(report, "[x, *]", "[q, *]"),
+            "the report has '[q, *]' where layouts on its grid 'g' are "
+            "expected");
+  EXPECT_EQ(messageWith(report, "\"[*]\"", "\"\""),
+            "the report has '' where one layout of 'x' is expected");
+  for (const char *wrong : {"m", "m@", "2@x", "m@x in 1", "carry sum@x in y"}) {
+    EXPECT_EQ(messageWith(report, "m@x", wrong),
+              "the report has '" + std::string(wrong) +
+                  "' where the split of 'nn.matmul' is expected");
+  }
 }
 
 TEST(Report, AnotherVersionIsNamedBeforeItsFieldsAreMissed) {

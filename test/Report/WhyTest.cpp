@@ -8,11 +8,13 @@
 
 #include "divisi/Report/Why.h"
 
+#include "Layouts.h"
 #include "lib/Report/WhyMatch.h"
 
 #include <gmock/gmock.h>
 
 using namespace divisi;
+using namespace divisi::test;
 using testing::HasSubstr;
 
 TEST(WhyMatch, PatternsHaveRangesAndStars) {
@@ -38,11 +40,15 @@ static Report smallReport() {
     row.op = "nn.matmul";
     report.rows.push_back(row);
   }
-  report.rows.back().split = "m@x";
-  report.globals.push_back(
-      {"net.h.0.fc.weight", "parameter", {2, 2}, "g", "[*, *]", ""});
+  report.rows.back().split.loops = {{"m", {"x"}}};
+  report.globals.push_back({"net.h.0.fc.weight",
+                            "parameter",
+                            {2, 2},
+                            "g",
+                            layouts("[*, *]")[0],
+                            ""});
   report.tensors.push_back(
-      {"tokens", "input", {2, 2}, "g", "[*, *]", "forward"});
+      {"tokens", "input", {2, 2}, "g", layouts("[*, *]")[0], "forward"});
   return report;
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/SPMD/LayoutSyntax.h"
 #include "divisi/Layout/Parse.h"
 #include "lib/Verify/Boxes.h"
 #include "lib/Verify/Moves.h"
@@ -230,7 +231,9 @@ static const OperatorCase kMatmuls[] = {
 
 static Work workOf(const Grid &grid, const LoopNest &nest,
                    llvm::StringRef text) {
-  Split split = llvm::cantFail(parseSplit(text, grid, nest));
+  Split split;
+  std::optional<spmd::NamedSplit> named = spmd::readSplit(text);
+  EXPECT_EQ(named.value().resolve(nest, grid, split), std::nullopt);
   Work work;
   for (const auto &axes : split.loopAxes) {
     work.loopAxes.push_back(Axes(axes.begin(), axes.end()));

@@ -15,6 +15,7 @@
 #ifndef DIVISI_REPORT_REPORT_H
 #define DIVISI_REPORT_REPORT_H
 
+#include "dialects/SPMD/NamedSplit.h"
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Plan/PlanRecord.h"
@@ -33,16 +34,27 @@ namespace divisi {
 /// The version of the JSON form; grows when a field changes its meaning.
 inline constexpr int64_t kReportSchemaVersion = 2;
 
+/// How one tensor lies on devices.
+struct GridLayout {
+  Grid grid;     ///< Its axes.
+  Layout layout; ///< On that grid.
+
+  /// `[x, *] partial sum {y}`
+  std::string str() const { return layout.str(grid); }
+  friend bool operator==(const GridLayout &, const GridLayout &) = default;
+};
+
 /// One operator, or one collective between two.
 struct ReportRow {
   std::string entry; ///< The entry function.
   std::string layer; ///< The module scope or the node's name; may be empty.
   std::string node;  ///< The ONNX node's name.
   std::string op;    ///< `nn.matmul`, `spmd.all_reduce`
-  std::string grid;
-  std::string split;    ///< `m@x, n@y`; the axes of a collective.
-  std::string operands; ///< Layouts, joined by `, `.
-  std::string results;
+  std::string grid;  ///< The symbol; `a to b` of a transfer.
+  spmd::NamedSplit split;                 ///< Of an operator.
+  llvm::SmallVector<std::string, 2> axes; ///< Of a collective, by name.
+  std::vector<GridLayout> operands;       ///< Of those that are tensors.
+  std::vector<GridLayout> results;        ///< One per result.
   /// Whether an operator goes on in the kernel that makes an operand of it.
   bool isFused = false;
   int64_t nanoseconds = 0;
@@ -70,8 +82,8 @@ struct ReportTensor {
   /// parameter, state, constant or derived; input or output.
   std::string kind;
   std::vector<int64_t> shape;
-  std::string grid;
-  std::string layout;
+  std::string grid;  ///< The symbol.
+  GridLayout layout; ///< Where it rests, on that grid.
   std::string entry; ///< Empty of a global.
 };
 
@@ -104,7 +116,7 @@ struct ReportDevice {
 /// A grid of devices.
 struct ReportGrid {
   std::string name;             ///< The symbol.
-  std::string axes;             ///< `(x=2, y=2)`
+  Grid axes;                    ///< What the devices are arranged along.
   std::vector<int64_t> devices; ///< By position, row-major.
 };
 
