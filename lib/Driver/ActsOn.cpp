@@ -13,13 +13,6 @@
 using namespace llvm;
 using namespace divisi;
 
-ArrayRef<ActsOn> divisi::allSteps() {
-  static constexpr ActsOn kSteps[] = {
-      ActsOn::Answer, ActsOn::Import, ActsOn::Plan, ActsOn::Schedule,
-      ActsOn::Lower,  ActsOn::Dump,   ActsOn::Emit, ActsOn::Run};
-  return kSteps;
-}
-
 // In the order of ActsOn. LLVM's parser keeps a list of them.
 cl::OptionCategory &divisi::optionsOn(ActsOn step) {
   static cl::OptionCategory categories[] = {{"Options"},

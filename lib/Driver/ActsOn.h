@@ -8,7 +8,7 @@
 //
 // From a model to results there are steps, and every option acts on one of
 // them. An input that has the step behind it cannot honour the option: whoever
-// reads the input refuses it (VerbInput.h). --help groups options alike.
+// reads the input refuses it (GivenInput.h). --help groups options alike.
 //
 //   cl::opt<std::string> mesh{"mesh", …, on(ActsOn::Plan)};
 //
@@ -17,28 +17,13 @@
 #ifndef DIVISI_LIB_DRIVER_ACTSON_H
 #define DIVISI_LIB_DRIVER_ACTSON_H
 
-#include "llvm/ADT/ArrayRef.h"
+#include "divisi/Compiler/GivenInput.h"
+
 #include "llvm/Support/CommandLine.h"
 
-#include <cstdint>
 #include <optional>
 
 namespace divisi {
-
-/// A step on the way from a model to results.
-enum class ActsOn : uint8_t {
-  Answer,   ///< What the verb answers: no input has that behind it.
-  Import,   ///< Models alone.
-  Plan,     ///< What has no plan, or loses it by --replan.
-  Schedule, ///< What has no schedule.
-  Lower,    ///< What has no calls of kernels.
-  Dump,     ///< Stages that are run; each value says which.
-  Emit,     ///< Everything that is not an artifact yet.
-  Run,      ///< Runs of the program.
-};
-
-/// All of them, in order.
-llvm::ArrayRef<ActsOn> allSteps();
 
 /// The category of options that act on `step`, for cl::cat.
 llvm::cl::OptionCategory &optionsOn(ActsOn step);

@@ -107,21 +107,22 @@ Status BenchVerb::checkNumbers() const {
 //===----------------------------------------------------------------------===//
 
 divisi::Expected<LoadedEntry> BenchVerb::loadModel(const std::string &path) {
-  CompileOptions options;
-  Status status = gatherOptions(importFlags_, planFlags_, options);
-  options.deviceOf = nullptr; // it runs here, whatever the cluster has
+  divisi::Expected<CompileOptions> options =
+      gatherOptions(importFlags_, planFlags_);
+  if (!options) {
+    return options.status();
+  }
+  options->deviceOf = nullptr; // it runs here, whatever the cluster has
   auto given = readTensorArguments(inputsFrom_, "input");
-  if (status.isOk()) {
-    status = given.status();
+  if (!given) {
+    return given.status();
   }
-  if (status.isOk() && options.import.tensors.empty()) {
-    options.import.tensors = labelledShapes(*given);
-    options.import.misfit = ExitCode::Invalid;
+  if (options->import.tensors.empty()) {
+    options->import.tensors = labelledShapes(*given);
+    options->import.misfit = ExitCode::Invalid;
   }
-  Compilation model(std::move(options));
-  if (status.isOk()) {
-    status = loadInput(model, path, command, planFlags_, &planFlags_.seed);
-  }
+  Compilation model(std::move(*options));
+  Status status = loadInput(model, path, command, planFlags_, &planFlags_.seed);
   return status.isOk() ? loadPlanned(model, model.planOptions(), sessionFlags_)
                        : divisi::Expected<LoadedEntry>(status);
 }

@@ -279,13 +279,14 @@ Status CheckVerb::checkRandomPlans() const {
 
 /// One import for all plans; the first that differs ends the check.
 Status CheckVerb::checkModel() {
-  CompileOptions options;
-  Status status = gatherOptions(importFlags_, planFlags_, options);
-  options.deviceOf = nullptr; // it runs here, whatever the cluster has
-  if (status.isOk()) {
-    status = readGiven(options.import);
+  divisi::Expected<CompileOptions> options =
+      gatherOptions(importFlags_, planFlags_);
+  if (!options) {
+    return options.status();
   }
-  Compilation model(std::move(options));
+  options->deviceOf = nullptr; // it runs here, whatever the cluster has
+  Status status = readGiven(options->import);
+  Compilation model(std::move(*options));
   if (status.isOk()) {
     // Random inputs have the same seed.
     status = loadInput(model, input_, command, planFlags_, &planFlags_.seed);

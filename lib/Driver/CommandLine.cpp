@@ -206,12 +206,3 @@ Status divisi::checkGivenOnce(cl::SubCommand &verb) {
                                            (names.size() > 1 ? " are" : " is") +
                                            " given more than once");
 }
-
-std::optional<std::pair<StringRef, StringRef>>
-divisi::splitAssignment(StringRef text) {
-  auto [name, value] = text.rsplit('=');
-  if (name.empty() || value.empty() || !text.contains('=')) {
-    return std::nullopt;
-  }
-  return std::pair(name, value);
-}

@@ -19,9 +19,6 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/CommandLine.h"
 
-#include <optional>
-#include <utility>
-
 namespace divisi {
 
 /// ExitCode::Usage, one message for each mistake in `arguments`, which follow
@@ -41,11 +38,6 @@ std::string spell(const llvm::cl::Option &option);
 /// `; did you mean 'compile'?` if one of `names` is much like `name`, else
 /// nothing.
 std::string suggest(llvm::StringRef name, llvm::ArrayRef<std::string> names);
-
-/// `NAME=REST`, split at the last '=': ONNX's names may hold one. Nothing if
-/// either is empty.
-std::optional<std::pair<llvm::StringRef, llvm::StringRef>>
-splitAssignment(llvm::StringRef text);
 
 } // namespace divisi
 

@@ -36,7 +36,7 @@ protected:
   /// `dumpStage` if that is what goes there.
   divisi::Expected<std::unique_ptr<Compilation>>
   load(const std::string &output, std::optional<Stage> dumpStage = std::nullopt,
-       EmitOptions emit = {});
+       GivenOptions given = {});
 
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
                               cl::desc("MODEL.onnx|IR.mlir|-")};
@@ -49,7 +49,8 @@ protected:
                "dump of --dump-after STAGE instead, and ends there")};
 
 private:
-  Status checkStage(const Compilation &compilation) const;
+  Status checkStage(const GivenOptions &given,
+                    const Compilation &compilation) const;
   Status checkFiles(OutputCheck files, const std::string &output,
                     Compilation &compilation) const;
 
@@ -62,6 +63,7 @@ public:
   Status run() override;
 
 private:
+  GivenOptions given() const;
   Status writeArtifact();
   Status writeDump();
 
@@ -103,7 +105,8 @@ Status ModelVerb::checkFiles(OutputCheck files, const std::string &output,
 }
 
 /// What was read has a way to go, and every dump lies on it.
-Status ModelVerb::checkStage(const Compilation &compilation) const {
+Status ModelVerb::checkStage(const GivenOptions &given,
+                             const Compilation &compilation) const {
   if (compilation.stage() > last_) {
     return Status(ExitCode::Usage,
                   "'" + input_ + "' has been through the stage " +
@@ -112,19 +115,21 @@ Status ModelVerb::checkStage(const Compilation &compilation) const {
                       stringifyStage(last_).str() +
                       "; compile goes on from it");
   }
-  return dumpFlags_.check(compilation, input_, last_);
+  return checkDumps(given, compilation, input_, last_);
 }
 
 divisi::Expected<std::unique_ptr<Compilation>>
 ModelVerb::load(const std::string &output, std::optional<Stage> dumpStage,
-                EmitOptions emit) {
-  CompileOptions options;
-  Status status = gatherOptions(importFlags_, planFlags_, options);
-  if (status.isOk()) {
-    status = dumpFlags_.apply(options, output);
+                GivenOptions given) {
+  dumpFlags_.fill(given);
+  divisi::Expected<CompileOptions> options =
+      gatherOptions(importFlags_, planFlags_, given);
+  if (!options) {
+    return options.status();
   }
+  dumpFlags_.place(*options, output);
   if (dumpStage) {
-    options.dumpFile = output;
+    options->dumpFile = output;
   }
   OutputCheck inputs;
   inputs.addInput("the input", input_);
@@ -132,16 +137,13 @@ ModelVerb::load(const std::string &output, std::optional<Stage> dumpStage,
   inputs.addTensors("a file of --constant", importFlags_.constants);
   inputs.addTensors("a file of --constants-from", importFlags_.constantsFrom);
   OutputCheck files = inputs;
-  if (status.isOk()) {
-    status = files.addOutput("-o", output);
-  }
-  options.emit = std::move(emit);
-  auto compilation = std::make_unique<Compilation>(std::move(options));
+  Status status = files.addOutput("-o", output);
+  auto compilation = std::make_unique<Compilation>(std::move(*options));
   if (status.isOk()) {
     status = loadInput(*compilation, input_, command, planFlags_);
   }
   if (status.isOk()) {
-    status = checkStage(*compilation);
+    status = checkStage(given, *compilation);
   }
   if (status.isOk()) {
     status = checkFiles(inputs, dumpStage ? "" : output, *compilation);
@@ -157,10 +159,6 @@ Status CompileVerb::run() {
   if (output_.empty()) {
     return Status(ExitCode::Usage, "compile needs -o OUT.divisi");
   }
-  if (weights_ != "embed" && weights_ != "external") {
-    return Status(ExitCode::Usage,
-                  "--weights '" + weights_ + "': expected embed or external");
-  }
   divisi::Expected<bool> isDump = dumpFlags_.replaces(output_);
   if (!isDump) {
     return isDump.status();
@@ -168,10 +166,16 @@ Status CompileVerb::run() {
   return *isDump ? writeDump() : writeArtifact();
 }
 
+GivenOptions CompileVerb::given() const {
+  GivenOptions given;
+  given.weights = weights_;
+  return given;
+}
+
 /// The dump that is asked for, which endStage writes.
 Status CompileVerb::writeDump() {
   std::optional<Stage> stage = parseStage(dumpFlags_.after.front());
-  auto compilation = load(output_, stage);
+  auto compilation = load(output_, stage, given());
   if (!compilation) {
     return compilation.status();
   }
@@ -214,9 +218,7 @@ Status CompileVerb::writeArtifact() {
   if (Status status = refuseTerminal(output_, "an artifact"); !status.isOk()) {
     return status;
   }
-  EmitOptions emit;
-  emit.externalWeights = weights_ == "external";
-  auto compilation = load(output_, std::nullopt, emit);
+  auto compilation = load(output_, std::nullopt, given());
   if (!compilation) {
     return compilation.status();
   }

@@ -94,13 +94,14 @@ Status ExplainVerb::compare(const PlanOptions &asked, Report &report) {
 
 /// What comes of the stage plan is kept, where --why finds the strategies.
 divisi::Expected<Report> ExplainVerb::ofModel() {
-  CompileOptions options;
-  Status status = gatherOptions(importFlags_, planFlags_, options);
-  PlanOptions asked = options.plan;
-  compilation_ = std::make_unique<Compilation>(std::move(options));
-  if (status.isOk()) {
-    status = loadInput(*compilation_, input_, command, planFlags_);
+  divisi::Expected<CompileOptions> options =
+      gatherOptions(importFlags_, planFlags_);
+  if (!options) {
+    return options.status();
   }
+  PlanOptions asked = options->plan;
+  compilation_ = std::make_unique<Compilation>(std::move(*options));
+  Status status = loadInput(*compilation_, input_, command, planFlags_);
   if (status.isOk() && compilation_->stage() < Stage::Plan) {
     status = compilation_->advanceTo(Stage::Plan);
   }

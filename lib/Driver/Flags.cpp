@@ -9,7 +9,6 @@
 #include "Flags.h"
 
 #include "ActsOn.h"
-#include "CommandLine.h"
 #include "Outputs.h"
 #include "PlanWatch.h"
 #include "TensorArguments.h"
@@ -17,60 +16,10 @@
 #include "divisi/Profile/HostProcessor.h"
 #include "divisi/Support/OutputFile.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
 using namespace divisi;
-
-static Status usage(StringRef flag, StringRef text, StringRef expected) {
-  return Status(ExitCode::Usage,
-                (flag + " '" + text + "': expected " + expected).str());
-}
-
-// Longer units stand first: "B" ends them all.
-divisi::Expected<int64_t> divisi::parseBytes(StringRef flag, StringRef text) {
-  static constexpr std::pair<StringLiteral, double> kUnits[] = {
-      {"KiB", 1024.0},
-      {"MiB", 1048576.0},
-      {"GiB", 1073741824.0},
-      {"TiB", 1099511627776.0},
-      {"KB", 1e3},
-      {"MB", 1e6},
-      {"GB", 1e9},
-      {"TB", 1e12},
-      {"B", 1.0},
-  };
-  StringRef number = text;
-  double factor = 1;
-  for (const auto &[unit, bytes] : kUnits) {
-    if (number.consume_back(unit)) {
-      factor = bytes;
-      break;
-    }
-  }
-  double value = 0;
-  if (number.trim().getAsDouble(value) || !(value > 0) ||
-      value * factor > 9e18) {
-    return usage(flag, text, "a size such as 70GiB, 512MiB or 1000000");
-  }
-  return static_cast<int64_t>(value * factor);
-}
-
-divisi::Expected<std::vector<int64_t>> divisi::parseExtents(StringRef flag,
-                                                            StringRef text) {
-  std::vector<int64_t> extents;
-  SmallVector<StringRef, 4> parts;
-  text.split(parts, 'x');
-  for (StringRef part : parts) {
-    int64_t extent = 0;
-    if (part.getAsInteger(10, extent) || extent < 0) {
-      return usage(flag, text, "extents such as 2x16");
-    }
-    extents.push_back(extent);
-  }
-  return extents;
-}
 
 //===----------------------------------------------------------------------===//
 // Import
@@ -106,29 +55,21 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
                        "scopes, operators, weights or outputs; * and ? stand "
                        "for any characters")) {}
 
-std::vector<ImportOptions::Given>
-divisi::labelledShapes(ArrayRef<rt::GivenTensor> tensors) {
-  std::vector<ImportOptions::Given> shapes;
-  for (const rt::GivenTensor &given : tensors) {
-    std::optional<rt::DType> type;
-    if (!given.tensor.isOpaque()) {
-      type = given.tensor.type();
-    }
-    shapes.push_back({given.label, {given.tensor.dims(), type}});
-  }
-  return shapes;
+static std::vector<std::string> textsOf(const cl::list<std::string> &flag) {
+  return {flag.begin(), flag.end()};
 }
 
-divisi::Expected<ImportOptions> ImportFlags::options() const {
-  ImportOptions options;
-  for (const std::string &text : dims) {
-    auto parts = splitAssignment(text);
-    int64_t extent = 0;
-    if (!parts || parts->second.getAsInteger(10, extent) || extent < 0) {
-      return usage("--dim", text, "NAME=N with N at least 0");
-    }
-    options.dims[parts->first.str()] = extent;
+void ImportFlags::fill(GivenOptions &options) const {
+  options.dims = textsOf(dims);
+  options.shapes = textsOf(shapes);
+  options.leaveOut = textsOf(leaveOut);
+  if (precision.getNumOccurrences()) {
+    options.precision = precision.getValue();
   }
+  options.keepF32 = textsOf(keepF32);
+}
+
+Status ImportFlags::readTensors(ImportOptions &options) const {
   auto tensors = readTensorArguments(shapesFrom, "input");
   if (!tensors) {
     return tensors.status();
@@ -139,31 +80,7 @@ divisi::Expected<ImportOptions> ImportFlags::options() const {
     return values.status();
   }
   options.constants = std::move(*values);
-  for (const std::string &text : shapes) {
-    auto parts = splitAssignment(text);
-    if (!parts) {
-      return usage("--shape", text, "INPUT=2x16");
-    }
-    divisi::Expected<std::vector<int64_t>> extents =
-        parseExtents("--shape", parts->second);
-    if (!extents) {
-      return extents.status();
-    }
-    options.inputs[parts->first.str()].dims = *extents;
-  }
-  return options;
-}
-
-divisi::Expected<PrecisionOptions> ImportFlags::precisionOptions() const {
-  if (precision.getNumOccurrences() && precision != "bf16" &&
-      precision != "f16") {
-    return usage("--precision", precision, "bf16 or f16");
-  }
-  if (!keepF32.empty() && precision.empty()) {
-    return Status(ExitCode::Usage,
-                  "--keep-f32 says what --precision leaves; give both");
-  }
-  return PrecisionOptions{precision, {keepF32.begin(), keepF32.end()}};
+  return Status();
 }
 
 //===----------------------------------------------------------------------===//
@@ -241,40 +158,34 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
 
 // A count that is not given is searched, so its default must not count as
 // given.
-divisi::Expected<PlanOptions> PlanFlags::options() const {
-  PlanOptions options;
+void PlanFlags::fill(GivenOptions &options) const {
   auto setCount = [](const cl::opt<int64_t> &flag,
                      std::optional<int64_t> &count) {
     if (flag.getNumOccurrences()) {
       count = flag;
     }
   };
+  setCount(devices, options.devices);
+  setCount(maxAxes, options.maxAxes);
+  setCount(dataParallel, options.dataParallel);
+  setCount(tensorParallel, options.tensorParallel);
   options.cluster = cluster;
   options.hostInstructionSet = hostInstructionSet();
-  options.grid.mesh = mesh;
-  setCount(devices, options.grid.devices);
-  setCount(maxAxes, options.grid.maxAxes);
-  setCount(dataParallel, options.grid.dataParallel);
-  setCount(tensorParallel, options.grid.tensorParallel);
+  options.mesh = mesh;
   options.batchDim = batchDim;
+  options.memoryLimit = memoryLimit;
   options.solver = solver;
   options.seed = seed;
-  options.work = limits.work();
-  if (Status status = limits.check(); !status.isOk()) {
-    return status;
-  }
-  if (!keep.empty() && !replan) {
-    return Status(ExitCode::Usage,
-                  "--keep says what --replan leaves; give both");
-  }
-  if (!memoryLimit.empty()) {
-    divisi::Expected<int64_t> bytes = parseBytes("--memory-limit", memoryLimit);
-    if (!bytes) {
-      return bytes.status();
-    }
-    options.memoryLimit = *bytes;
-  }
-  return options;
+  options.limits = limits.given();
+  options.replan = replan;
+  options.keep = textsOf(keep);
+  options.overlap = !noOverlap;
+  options.fuse = !noFuse;
+  options.native = native;
+  options.targetCpu = targetCpu;
+  options.gpu = gpu;
+  options.cubins = cubins;
+  options.collectives = collectives;
 }
 
 Status PlanFlags::dropPlan(Compilation &compilation) const {
@@ -295,20 +206,15 @@ DumpFlags::DumpFlags(cl::SubCommand &verb)
              cl::desc("where dumps go, as MODEL.STAGE.mlir (default: the "
                       "output's folder)")) {}
 
-Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
-  for (const std::string &name : after) {
-    std::optional<Stage> stage = parseStage(name);
-    if (name == "all") {
-      options.dumpAfter = allStages().vec();
-    } else if (stage) {
-      options.dumpAfter.push_back(*stage);
-    } else {
-      return usage("--dump-after", name,
-                   "import, plan, partition, schedule, lower or all");
-    }
+void DumpFlags::fill(GivenOptions &options) const {
+  options.dumpAfter = textsOf(after);
+  options.dumpTo = folder;
+}
+
+void DumpFlags::place(CompileOptions &options, StringRef output) const {
+  if (folder.empty()) {
+    options.dumpFolder = sys::path::parent_path(output).str();
   }
-  options.dumpFolder =
-      folder.empty() ? sys::path::parent_path(output).str() : folder.getValue();
   options.dumped = [progress = options.progress](const std::string &path,
                                                  Stage stage, int64_t bytes) {
     if (progress) {
@@ -316,7 +222,6 @@ Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
     }
     tellWritten(path, ("module after " + stringifyStage(stage)).str(), bytes);
   };
-  return Status();
 }
 
 divisi::Expected<bool> DumpFlags::replaces(StringRef output) const {
@@ -331,77 +236,32 @@ divisi::Expected<bool> DumpFlags::replaces(StringRef output) const {
   return true;
 }
 
-/// `all` asks for those that there are.
-Status DumpFlags::check(const Compilation &compilation, StringRef path,
-                        Stage last) const {
-  if (after.empty() && !folder.empty()) {
-    return Status(ExitCode::Usage, "--dump-to says where dumps go, and there "
-                                   "are none; --dump-after makes them");
-  }
-  Stage over = compilation.stage();
-  bool isFresh = compilation.isModel();
-  for (const std::string &name : after) {
-    std::optional<Stage> stage = parseStage(name);
-    if (!isFresh && (stage ? *stage <= over : over >= last)) {
-      return makeError(ExitCode::Usage, "--dump-after ", name, ": '",
-                       path.str(), "' has been through the stage ",
-                       stringifyStage(over).str(), "; expected a later one");
-    }
-    if (stage && *stage > last) {
-      return makeError(ExitCode::Usage, "--dump-after ", name,
-                       ": this verb ends with the stage ",
-                       stringifyStage(last).str(), "; compile goes on");
-    }
-  }
-  return Status();
-}
-
 //===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
 
-Status divisi::gatherOptions(const ImportFlags &importFlags,
-                             const PlanFlags &planFlags,
-                             CompileOptions &options) {
-  divisi::Expected<ImportOptions> import = importFlags.options();
-  if (!import) {
-    return import.status();
+divisi::Expected<CompileOptions>
+divisi::gatherOptions(const ImportFlags &importFlags,
+                      const PlanFlags &planFlags, GivenOptions given) {
+  importFlags.fill(given);
+  planFlags.fill(given);
+  divisi::Expected<CompileOptions> options = checkOptions(given);
+  if (!options) {
+    return options;
   }
-  divisi::Expected<PlanOptions> plan = planFlags.options();
-  if (!plan) {
-    return plan.status();
-  }
-  divisi::Expected<PrecisionOptions> precision = importFlags.precisionOptions();
-  if (!precision) {
-    return precision.status();
-  }
-  divisi::Expected<std::string> nativeLevel = planFlags.nativeLevel();
-  if (!nativeLevel) {
-    return nativeLevel.status();
-  }
-  if (Status status = planFlags.chooseDevice(options); !status.isOk()) {
+  Status status = importFlags.readTensors(options->import);
+  if (!status.isOk()) {
     return status;
   }
-  divisi::Expected<std::vector<std::string>> leftOut = importFlags.leftOut();
-  if (!leftOut) {
-    return leftOut.status();
-  }
-  options.leaveOut = *leftOut;
-  options.nativeLevel = *nativeLevel;
-  options.import = *import;
-  options.precision = *precision;
-  options.plan = *plan;
-  options.overlap = !planFlags.noOverlap;
-  options.fuse = !planFlags.noFuse;
-  watchPlanning(options, planFlags.limits.seconds());
-  options.lowered = [progress =
-                         options.progress](const PrecisionRecord &record) {
+  watchPlanning(*options, given.limits.seconds);
+  options->lowered = [progress =
+                          options->progress](const PrecisionRecord &record) {
     if (progress) {
       progress(""); // The line of progress makes room.
     }
     errs() << "divisi: note: " << describe(record) << "\n";
   };
-  return Status();
+  return options;
 }
 
 // A plan that somebody wrote by hand names no machine, so --cluster does.

@@ -15,15 +15,11 @@
 #define DIVISI_LIB_DRIVER_FLAGS_H
 
 #include "LimitFlags.h"
-#include "divisi/Compiler/Compilation.h"
-#include "divisi/Support/Status.h"
-#include "divisi/runtime/core/GivenTensors.h"
+#include "divisi/Compiler/Options.h"
 
 #include "llvm/Support/CommandLine.h"
 
-#include <optional>
 #include <string>
-#include <utility>
 
 namespace divisi {
 
@@ -32,13 +28,11 @@ struct ImportFlags {
   /// Adds --dim, --shape, --shapes-from, --constant, --constants-from,
   /// --leave-out, --precision and --keep-f32 to `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
-  /// ExitCode::Usage for a malformed flag; for files as readTensorArguments
-  /// and readConstants.
-  Expected<ImportOptions> options() const;
-  /// What is computed in fewer bits. ExitCode::Usage for a malformed flag.
-  Expected<PrecisionOptions> precisionOptions() const;
-  /// CompileOptions::leaveOut. ExitCode::Usage for a pass that has to run.
-  Expected<std::vector<std::string>> leftOut() const;
+  /// Copies what was given, but files, to `options`.
+  void fill(GivenOptions &options) const;
+  /// Reads the files of --shapes-from, --constant and --constants-from. Fails
+  /// as readTensorArguments and readConstants do.
+  Status readTensors(ImportOptions &options) const;
 
   // As they were given.
   llvm::cl::list<std::string> dims;
@@ -51,21 +45,12 @@ struct ImportFlags {
   llvm::cl::list<std::string> keepF32;
 };
 
-/// What tensors say of the inputs that they are for.
-std::vector<ImportOptions::Given>
-labelledShapes(llvm::ArrayRef<rt::GivenTensor> tensors);
-
 /// What the planner is asked for.
 struct PlanFlags {
   /// Adds --devices and what else the planner takes to `verb`.
   explicit PlanFlags(llvm::cl::SubCommand &verb);
-  /// ExitCode::Usage for a malformed flag.
-  Expected<PlanOptions> options() const;
-  /// CompileOptions::nativeLevel. ExitCode::Usage for another value.
-  Expected<std::string> nativeLevel() const;
-  /// Sets CompileOptions::device, or deviceOf. ExitCode::Usage for another
-  /// value.
-  Status chooseDevice(CompileOptions &options) const;
+  /// Copies what was given to `options`.
+  void fill(GivenOptions &options) const;
   /// Drops the plan of what `compilation` has read, but what --keep names, if
   /// --replan was given. ExitCode::Usage for a name that means nothing.
   Status dropPlan(Compilation &compilation) const;
@@ -97,26 +82,27 @@ struct PlanFlags {
 struct DumpFlags {
   /// Adds --dump-after and --dump-to to `verb`.
   explicit DumpFlags(llvm::cl::SubCommand &verb);
-  /// Adds the dumps to `options`, beside `output` unless --dump-to is given.
-  /// Each is said when it is written.
-  Status apply(CompileOptions &options, llvm::StringRef output) const;
+  /// Copies what was given to `options`.
+  void fill(GivenOptions &options) const;
+  /// Lets dumps of `options` go beside `output` unless --dump-to is given. Each
+  /// is said when it is written.
+  void place(CompileOptions &options, llvm::StringRef output) const;
   /// Whether the dump is all that is wanted, in the place of `output`: that is
   /// stdout, and dumps have no other place. ExitCode::Usage where they are more
   /// than one.
   Expected<bool> replaces(llvm::StringRef output) const;
-  /// ExitCode::Usage for a stage that `compilation`, having read `path`, does
-  /// not go through on its way to `last`.
-  Status check(const Compilation &compilation, llvm::StringRef path,
-               Stage last) const;
 
   // As they were given.
   llvm::cl::list<std::string> after;
   llvm::cl::opt<std::string> folder;
 };
 
-/// Fills `options` from both groups, and lets signals and limits cut planning.
-Status gatherOptions(const ImportFlags &importFlags, const PlanFlags &planFlags,
-                     CompileOptions &options);
+/// The options that both groups give, on top of `given`, with their files.
+/// Signals and limits will cut planning. Fails as checkOptions does, and as
+/// ImportFlags::readTensors.
+Expected<CompileOptions> gatherOptions(const ImportFlags &importFlags,
+                                       const PlanFlags &planFlags,
+                                       GivenOptions given = {});
 
 /// Lets `compilation` read `path` and compares the options that `verb` was
 /// given with what that is; a plan is dropped if --replan says so.
@@ -124,13 +110,6 @@ Status gatherOptions(const ImportFlags &importFlags, const PlanFlags &planFlags,
 Status loadInput(Compilation &compilation, const std::string &path,
                  llvm::cl::SubCommand &verb, const PlanFlags &flags,
                  llvm::ArrayRef<const llvm::cl::Option *> honoured = {});
-
-/// `70GiB`, `512MiB`, `1000000`, `1.5e9B`: bytes. ExitCode::Usage names `flag`.
-Expected<int64_t> parseBytes(llvm::StringRef flag, llvm::StringRef text);
-
-/// `2x16`: extents, each at least 0. ExitCode::Usage names `flag`.
-Expected<std::vector<int64_t>> parseExtents(llvm::StringRef flag,
-                                            llvm::StringRef text);
 
 } // namespace divisi
 

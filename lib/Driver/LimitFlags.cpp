@@ -8,10 +8,6 @@
 
 #include "LimitFlags.h"
 
-#include <cmath>
-#include <limits>
-#include <string>
-
 using namespace llvm;
 using namespace divisi;
 
@@ -26,28 +22,13 @@ LimitFlags::LimitFlags(cl::SubCommand &verb, ActsOn step, int64_t work)
                          "same each time (1e9: about a second of one core; "
                          "without end if there is a time limit)")) {}
 
-Status LimitFlags::check() const {
-  if (timeLimit.getNumOccurrences() &&
-      !(timeLimit > 0 && std::isfinite(timeLimit))) {
-    return Status(ExitCode::Usage, "--time-limit is " +
-                                       std::to_string(timeLimit) +
-                                       ", expected seconds above 0");
+search::GivenLimits LimitFlags::given() const {
+  search::GivenLimits limits;
+  if (timeLimit.getNumOccurrences()) {
+    limits.seconds = timeLimit;
   }
-  if (workLimit < 0) {
-    return Status(ExitCode::Usage, "--work-limit is " +
-                                       std::to_string(workLimit) +
-                                       ", expected 0 or more");
+  if (workLimit.getNumOccurrences()) {
+    limits.work = workLimit;
   }
-  return Status();
-}
-
-std::optional<double> LimitFlags::seconds() const {
-  return timeLimit.getNumOccurrences() ? std::optional(timeLimit.getValue())
-                                       : std::nullopt;
-}
-
-int64_t LimitFlags::work() const {
-  return timeLimit.getNumOccurrences() && !workLimit.getNumOccurrences()
-             ? std::numeric_limits<int64_t>::max()
-             : workLimit.getValue();
+  return limits;
 }

@@ -10,11 +10,9 @@
 #define DIVISI_LIB_DRIVER_LIMITFLAGS_H
 
 #include "ActsOn.h"
-#include "divisi/Support/Status.h"
+#include "divisi/Search/Limits.h"
 
 #include "llvm/Support/CommandLine.h"
-
-#include <optional>
 
 namespace divisi {
 
@@ -24,12 +22,8 @@ struct LimitFlags {
   /// process's start; `work` is the budget without flags.
   LimitFlags(llvm::cl::SubCommand &verb, ActsOn step, int64_t work);
 
-  /// ExitCode::Usage for a limit that is none.
-  Status check() const;
-  /// Seconds since the process's start, if they are limited.
-  std::optional<double> seconds() const;
-  /// The budget of work: without end if time alone is limited.
-  int64_t work() const;
+  /// What was given, unchecked. Seconds count from the process's start.
+  search::GivenLimits given() const;
 
   // As they were given.
   llvm::cl::opt<double> timeLimit;

@@ -183,7 +183,7 @@ Status SolveVerb::checkFlags() const {
   if (check_ && !output_.empty()) {
     return Status(ExitCode::Usage, "--check writes nothing; -o is for solving");
   }
-  if (Status status = limits_.check(); !status.isOk()) {
+  if (Status status = limits_.given().check(); !status.isOk()) {
     return status;
   }
   constexpr int64_t kMostThreads = 1024;
@@ -206,8 +206,8 @@ Status SolveVerb::checkFlags() const {
 search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
   search::Options options;
   options.seed = seed_;
-  options.work = limits_.work();
-  options.timeLimit = limits_.seconds();
+  options.work = limits_.given().workOr(options.work);
+  options.timeLimit = limits_.given().seconds;
   for (const std::string &name : without_) {
     options.*findIngredient(name)->isUsed = false;
   }

@@ -8,7 +8,7 @@
 
 #include "TensorArguments.h"
 
-#include "CommandLine.h"
+#include "divisi/Support/Assignment.h"
 #include "divisi/runtime/tensors/TensorFile.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -62,7 +62,8 @@ readArgument(const std::string &argument, const std::string &role) {
   if (!assignment || sys::fs::exists(argument)) {
     return readPath(argument, role);
   }
-  auto one = readNamed(assignment->first, assignment->second.str(), role);
+  auto one =
+      readNamed(assignment->first, std::string(assignment->second), role);
   if (!one) {
     return one.status();
   }
@@ -96,7 +97,7 @@ readNamedTensors(ArrayRef<std::string> assignments,
       return makeError(ExitCode::Usage, "--constant '", text,
                        "': expected INPUT=FILE");
     }
-    auto one = readNamed(parts->first, parts->second.str(), "input");
+    auto one = readNamed(parts->first, std::string(parts->second), "input");
     if (!one) {
       return one.status();
     }

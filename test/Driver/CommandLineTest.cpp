@@ -123,19 +123,20 @@ TEST(Suggest, NamesWhatIsNearAndNothingElse) {
 TEST(LimitFlags, TimeAloneLeavesWorkWithoutEnd) {
   LimitFlags &limits = probe().limits;
   parse({"a"});
-  EXPECT_EQ(limits.work(), 77);
-  EXPECT_EQ(limits.seconds(), std::nullopt);
+  EXPECT_EQ(limits.given().workOr(77), 77);
+  EXPECT_EQ(limits.given().seconds, std::nullopt);
   parse({"a", "--time-limit=3"});
-  EXPECT_EQ(limits.work(), std::numeric_limits<int64_t>::max());
-  EXPECT_EQ(limits.seconds(), 3);
+  EXPECT_EQ(limits.given().workOr(77), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(limits.given().seconds, 3);
   parse({"a", "--time-limit=3", "--work-limit=5"});
-  EXPECT_EQ(limits.work(), 5);
-  EXPECT_TRUE(limits.check().isOk());
+  EXPECT_EQ(limits.given().workOr(77), 5);
+  EXPECT_TRUE(limits.given().check().isOk());
   parse({"a", "--time-limit=0"});
-  EXPECT_EQ(limits.check().message(),
+  EXPECT_EQ(limits.given().check().message(),
             "--time-limit is 0.000000, expected seconds above 0");
   parse({"a", "--work-limit=-1"});
-  EXPECT_EQ(limits.check().message(), "--work-limit is -1, expected 0 or more");
+  EXPECT_EQ(limits.given().check().message(),
+            "--work-limit is -1, expected 0 or more");
 }
 
 TEST(ActsOn, OptionsOfOurVerbsSayIt) {

@@ -1,4 +1,4 @@
-//===- CodeFlags.cpp - For which machines code is made --------------------===//
+//===- CodeOptions.cpp - For which machines code is made ------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,33 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Flags.h"
+#include "CodeOptions.h"
 
-#include "divisi/Compiler/LeaveOut.h"
 #include "divisi/runtime/backends/cuda/CudaBackend.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "divisi/runtime/code/GridTarget.h"
 #include "divisi/runtime/code/RowCode.h"
 #include "divisi/runtime/comm/Communicator.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
 using namespace llvm;
 using namespace divisi;
 
-divisi::Expected<std::vector<std::string>> ImportFlags::leftOut() const {
-  for (const std::string &pass : leaveOut) {
-    if (!is_contained(optionalPasses(), pass)) {
-      return Status(ExitCode::Usage, "--leave-out '" + pass +
-                                         "': expected some of " +
-                                         join(optionalPasses(), ", "));
-    }
-  }
-  return std::vector<std::string>(leaveOut.begin(), leaveOut.end());
-}
-
-divisi::Expected<std::string> PlanFlags::nativeLevel() const {
+divisi::Expected<std::string> divisi::nativeLevelOf(const GivenOptions &given) {
+  const std::string &native = given.native, &targetCpu = given.targetCpu;
   if (native != "auto" && native != "off") {
     return Status(ExitCode::Usage,
                   "--native '" + native + "': expected auto or off");
@@ -45,7 +31,7 @@ divisi::Expected<std::string> PlanFlags::nativeLevel() const {
   }
   std::string level = targetCpu == "cluster" ? kTargetLevel.str()
                       : targetCpu == "host"  ? std::string(rt::hostLevel())
-                                             : targetCpu.getValue();
+                                             : targetCpu;
   return native == "off" ? std::string() : level;
 }
 
@@ -72,7 +58,8 @@ static std::string codeFor(int64_t capability, bool assembles) {
   return assembles ? rt::imageTarget(target, {}) : target;
 }
 
-Status PlanFlags::chooseDevice(CompileOptions &options) const {
+Status divisi::addDevice(const GivenOptions &given, CompileOptions &options) {
+  const std::string &cubins = given.cubins, &collectives = given.collectives;
   if (cubins != "auto" && cubins != "off") {
     return Status(ExitCode::Usage,
                   "--cubins '" + cubins + "': expected auto or off");
@@ -82,7 +69,7 @@ Status PlanFlags::chooseDevice(CompileOptions &options) const {
                   "--collectives '" + collectives + "': expected nccl or host");
   }
   bool assembles = cubins == "auto", meets = collectives == "nccl";
-  StringRef architecture = gpu.getValue();
+  StringRef architecture = given.gpu;
   int64_t number = 0;
   bool isArchitecture = architecture.starts_with("sm_") &&
                         !architecture.drop_front(3).getAsInteger(10, number) &&

@@ -1,0 +1,92 @@
+//===- Options.h - Options as callers give them -----------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The command line has flags, a C program and Python have arguments. All of
+// them fill a GivenOptions, and checkOptions makes CompileOptions of it, so
+// that one mistake gets one message and one exit code wherever it is made.
+// Messages name an option as the command line does: `--memory-limit '7XB':
+// expected a size such as 70GiB, 512MiB or 1000000`.
+//
+// What options say together with an input is checked once that is read:
+// GivenInput.h, and checkDumps.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_COMPILER_OPTIONS_H
+#define DIVISI_COMPILER_OPTIONS_H
+
+#include "divisi/Compiler/Compilation.h"
+#include "divisi/Search/Limits.h"
+#include "divisi/runtime/core/GivenTensors.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace divisi {
+
+/// Options as callers give them: texts are not parsed, and what is unset has
+/// its default. Tensors (shapes from them, constants) are not among them: these
+/// are set in CompileOptions::import, once they are read.
+struct GivenOptions {
+  // Of models.
+  std::vector<std::string> dims;        ///< --dim, each `NAME=N`.
+  std::vector<std::string> shapes;      ///< --shape, each `INPUT=2x16`.
+  std::vector<std::string> leaveOut;    ///< --leave-out, names of passes.
+  std::optional<std::string> precision; ///< --precision, `bf16` or `f16`.
+  std::vector<std::string> keepF32;     ///< --keep-f32, with a precision.
+
+  // Of plans.
+  std::string cluster;                   ///< --cluster, a preset or a file.
+  std::string hostInstructionSet;        ///< PlanOptions::hostInstructionSet
+  std::string mesh;                      ///< --mesh, `2x4`.
+  std::optional<int64_t> devices;        ///< --devices
+  std::optional<int64_t> maxAxes;        ///< --max-axes
+  std::optional<int64_t> dataParallel;   ///< --data-parallel-size
+  std::optional<int64_t> tensorParallel; ///< --tensor-parallel-size
+  int64_t batchDim = 0;                  ///< --batch-dim
+  std::string memoryLimit;               ///< --memory-limit, `70GiB`.
+  std::string solver = "auto";           ///< --solver
+  uint64_t seed = 0;                     ///< --seed
+  search::GivenLimits limits;            ///< --time-limit, --work-limit
+  bool replan = false;                   ///< --replan
+  std::vector<std::string> keep;         ///< --keep, with --replan.
+
+  // Of schedules, and of code.
+  bool overlap = true;              ///< Not --no-overlap.
+  bool fuse = true;                 ///< Not --no-fuse.
+  std::string native = "auto";      ///< --native, `auto` or `off`.
+  std::string targetCpu = "host";   ///< --target-cpu, `host` or a level.
+  std::string gpu = "auto";         ///< --gpu, `auto`, `off`, `sm_90`, …
+  std::string cubins = "auto";      ///< --cubins, `auto` or `off`.
+  std::string collectives = "nccl"; ///< --collectives, `nccl` or `host`.
+
+  // Of what is written.
+  std::string weights = "embed";      ///< --weights, `embed` or `external`.
+  std::vector<std::string> dumpAfter; ///< --dump-after, stages or `all`.
+  std::string dumpTo;                 ///< --dump-to, a folder.
+};
+
+/// The compilation that `given` asks for, without tensors and without those who
+/// are told of its progress. ExitCode::Usage for a value that an option does
+/// not take, and for options that need others. What the cluster does not have
+/// is found by the planner.
+Expected<CompileOptions> checkOptions(const GivenOptions &given);
+
+/// ExitCode::Usage for a dump of `given` after a stage that `compilation`,
+/// having read `path`, does not go through on its way to `last`.
+Status checkDumps(const GivenOptions &given, const Compilation &compilation,
+                  llvm::StringRef path, Stage last);
+
+/// What tensors say of the inputs that they are for.
+std::vector<ImportOptions::Given>
+labelledShapes(llvm::ArrayRef<rt::GivenTensor> tensors);
+
+} // namespace divisi
+
+#endif // DIVISI_COMPILER_OPTIONS_H

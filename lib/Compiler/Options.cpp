@@ -1,0 +1,257 @@
+//===- Options.cpp - Options as callers give them -------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Compiler/Options.h"
+
+#include "CodeOptions.h"
+#include "divisi/Compiler/LeaveOut.h"
+#include "divisi/Support/Assignment.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace divisi;
+
+static Status usage(StringRef flag, StringRef text, StringRef expected) {
+  return Status(ExitCode::Usage,
+                (flag + " '" + text + "': expected " + expected).str());
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+// Longer units stand first: "B" ends them all.
+static divisi::Expected<int64_t> parseBytes(StringRef flag, StringRef text) {
+  static constexpr std::pair<StringLiteral, double> kUnits[] = {
+      {"KiB", 1024.0},
+      {"MiB", 1048576.0},
+      {"GiB", 1073741824.0},
+      {"TiB", 1099511627776.0},
+      {"KB", 1e3},
+      {"MB", 1e6},
+      {"GB", 1e9},
+      {"TB", 1e12},
+      {"B", 1.0},
+  };
+  StringRef number = text;
+  double factor = 1;
+  for (const auto &[unit, bytes] : kUnits) {
+    if (number.consume_back(unit)) {
+      factor = bytes;
+      break;
+    }
+  }
+  double value = 0;
+  if (number.trim().getAsDouble(value) || !(value > 0) ||
+      value * factor > 9e18) {
+    return usage(flag, text, "a size such as 70GiB, 512MiB or 1000000");
+  }
+  return static_cast<int64_t>(value * factor);
+}
+
+static divisi::Expected<std::vector<int64_t>> parseExtents(StringRef flag,
+                                                           StringRef text) {
+  std::vector<int64_t> extents;
+  SmallVector<StringRef, 4> parts;
+  text.split(parts, 'x');
+  for (StringRef part : parts) {
+    int64_t extent = 0;
+    if (part.getAsInteger(10, extent) || extent < 0) {
+      return usage(flag, text, "extents such as 2x16");
+    }
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+static Status addShapes(const GivenOptions &given, ImportOptions &options) {
+  for (const std::string &text : given.dims) {
+    auto parts = splitAssignment(text);
+    int64_t extent = 0;
+    if (!parts || StringRef(parts->second).getAsInteger(10, extent) ||
+        extent < 0) {
+      return usage("--dim", text, "NAME=N with N at least 0");
+    }
+    options.dims[std::string(parts->first)] = extent;
+  }
+  for (const std::string &text : given.shapes) {
+    auto parts = splitAssignment(text);
+    if (!parts) {
+      return usage("--shape", text, "INPUT=2x16");
+    }
+    divisi::Expected<std::vector<int64_t>> extents =
+        parseExtents("--shape", parts->second);
+    if (!extents) {
+      return extents.status();
+    }
+    options.inputs[std::string(parts->first)].dims = *extents;
+  }
+  return Status();
+}
+
+std::vector<ImportOptions::Given>
+divisi::labelledShapes(ArrayRef<rt::GivenTensor> tensors) {
+  std::vector<ImportOptions::Given> shapes;
+  for (const rt::GivenTensor &given : tensors) {
+    std::optional<rt::DType> type;
+    if (!given.tensor.isOpaque()) {
+      type = given.tensor.type();
+    }
+    shapes.push_back({given.label, {given.tensor.dims(), type}});
+  }
+  return shapes;
+}
+
+static Status addPrecision(const GivenOptions &given,
+                           PrecisionOptions &options) {
+  std::string type = given.precision.value_or("");
+  if (given.precision && type != "bf16" && type != "f16") {
+    return usage("--precision", type, "bf16 or f16");
+  }
+  if (!given.keepF32.empty() && type.empty()) {
+    return Status(ExitCode::Usage,
+                  "--keep-f32 says what --precision leaves; give both");
+  }
+  options = {type, given.keepF32};
+  return Status();
+}
+
+static Status addLeftOut(const GivenOptions &given, CompileOptions &options) {
+  for (const std::string &pass : given.leaveOut) {
+    if (!is_contained(optionalPasses(), pass)) {
+      return Status(ExitCode::Usage, "--leave-out '" + pass +
+                                         "': expected some of " +
+                                         join(optionalPasses(), ", "));
+    }
+  }
+  options.leaveOut = given.leaveOut;
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+static Status addPlan(const GivenOptions &given, PlanOptions &options) {
+  options.cluster = given.cluster;
+  options.hostInstructionSet = given.hostInstructionSet;
+  options.grid.mesh = given.mesh;
+  options.grid.devices = given.devices;
+  options.grid.maxAxes = given.maxAxes;
+  options.grid.dataParallel = given.dataParallel;
+  options.grid.tensorParallel = given.tensorParallel;
+  options.batchDim = given.batchDim;
+  options.solver = given.solver;
+  options.seed = given.seed;
+  options.work = given.limits.workOr(options.work);
+  if (Status status = given.limits.check(); !status.isOk()) {
+    return status;
+  }
+  if (!given.keep.empty() && !given.replan) {
+    return Status(ExitCode::Usage,
+                  "--keep says what --replan leaves; give both");
+  }
+  if (!given.memoryLimit.empty()) {
+    divisi::Expected<int64_t> bytes =
+        parseBytes("--memory-limit", given.memoryLimit);
+    if (!bytes) {
+      return bytes.status();
+    }
+    options.memoryLimit = *bytes;
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// What is written
+//===----------------------------------------------------------------------===//
+
+static Status addDumps(const GivenOptions &given, CompileOptions &options) {
+  for (const std::string &name : given.dumpAfter) {
+    std::optional<Stage> stage = parseStage(name);
+    if (name == "all") {
+      options.dumpAfter = allStages().vec();
+    } else if (stage) {
+      options.dumpAfter.push_back(*stage);
+    } else {
+      return usage("--dump-after", name,
+                   "import, plan, partition, schedule, lower or all");
+    }
+  }
+  options.dumpFolder = given.dumpTo;
+  return Status();
+}
+
+static Status addWeights(const GivenOptions &given, EmitOptions &options) {
+  if (given.weights != "embed" && given.weights != "external") {
+    return usage("--weights", given.weights, "embed or external");
+  }
+  options.externalWeights = given.weights == "external";
+  return Status();
+}
+
+/// `all` asks for those that there are.
+Status divisi::checkDumps(const GivenOptions &given,
+                          const Compilation &compilation, StringRef path,
+                          Stage last) {
+  if (given.dumpAfter.empty() && !given.dumpTo.empty()) {
+    return Status(ExitCode::Usage, "--dump-to says where dumps go, and there "
+                                   "are none; --dump-after makes them");
+  }
+  Stage over = compilation.stage();
+  bool isFresh = compilation.isModel();
+  for (const std::string &name : given.dumpAfter) {
+    std::optional<Stage> stage = parseStage(name);
+    if (!isFresh && (stage ? *stage <= over : over >= last)) {
+      return makeError(ExitCode::Usage, "--dump-after ", name, ": '",
+                       path.str(), "' has been through the stage ",
+                       stringifyStage(over).str(), "; expected a later one");
+    }
+    if (stage && *stage > last) {
+      return makeError(ExitCode::Usage, "--dump-after ", name,
+                       ": this verb ends with the stage ",
+                       stringifyStage(last).str(), "; compile goes on");
+    }
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+divisi::Expected<CompileOptions>
+divisi::checkOptions(const GivenOptions &given) {
+  CompileOptions options;
+  divisi::Expected<std::string> level = nativeLevelOf(given);
+  // Of several mistakes the first in this order is said.
+  Status statuses[] = {
+      addWeights(given, options.emit),
+      addShapes(given, options.import),
+      addPlan(given, options.plan),
+      addPrecision(given, options.precision),
+      level.status(),
+      addDevice(given, options),
+      addLeftOut(given, options),
+      addDumps(given, options),
+  };
+  for (const Status &status : statuses) {
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  options.nativeLevel = *level;
+  options.overlap = given.overlap;
+  options.fuse = given.fuse;
+  return options;
+}
