@@ -8,6 +8,7 @@
 
 #include "dialects/NN/Labels.h"
 #include "dialects/NN/Nests.h"
+#include "divisi/Support/Labels.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -38,16 +39,13 @@ static LogicalResult checkBroadcast(StringRef name, ArrayRef<int64_t> given,
 
 std::optional<AttentionLabels> AttentionLabels::parse(StringRef text) {
   AttentionLabels labels;
-  auto [operands, result] = text.split("->");
-  SmallVector<StringRef> parts;
-  operands.split(parts, ',');
-  parts.push_back(result);
+  std::vector<std::string_view> parts = splitLabels(text);
   if (parts.size() != sorted.size()) {
     return std::nullopt;
   }
   for (auto [i, part] : llvm::enumerate(parts)) {
     StringRef letters = sorted[i];
-    labels.tensors[i] = part.str();
+    labels.tensors[i] = part;
     if (part.size() != letters.size() || part.back() != letters.back() ||
         !std::is_permutation(part.begin(), part.end(), letters.begin())) {
       return std::nullopt;
@@ -147,8 +145,8 @@ FailureOr<RankedTensorType> AttentionOp::inferType(Adaptor adaptor,
                        << ", expected at least -1";
   }
   SmallVector<int64_t> y(4);
-  for (auto [dim, extent] : llvm::enumerate(
-           std::array<int64_t, 4>{q[0], q[1], q[2], v[3]})) {
+  for (auto [dim, extent] :
+       llvm::enumerate(std::array<int64_t, 4>{q[0], q[1], q[2], v[3]})) {
     y[labels->find(3, dim)] = extent;
   }
   return makeType(y, element, emitError);

@@ -9,6 +9,7 @@
 #include "dialects/NN/Integer.h"
 #include "dialects/NN/Labels.h"
 #include "dialects/NN/Nests.h"
+#include "divisi/Support/Labels.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -17,17 +18,14 @@ using namespace mlir;
 namespace divisi::nn {
 
 std::optional<Labels> Labels::parse(StringRef text) {
-  auto [operands, result] = text.split("->");
-  auto [a, b] = operands.split(',');
-  if (!text.contains("->") || !operands.contains(',')) {
+  std::vector<std::string_view> parts = splitLabels(text);
+  if (parts.size() != 3 || !llvm::all_of(parts, [](StringRef part) {
+        return llvm::all_of(part, llvm::isAlpha);
+      })) {
     return std::nullopt;
   }
-  for (StringRef part : {a, b, result}) {
-    if (!llvm::all_of(part, llvm::isAlpha)) {
-      return std::nullopt;
-    }
-  }
-  return Labels{a.str(), b.str(), result.str()};
+  return Labels{std::string(parts[0]), std::string(parts[1]),
+                std::string(parts[2])};
 }
 
 std::string Labels::str() const { return a + "," + b + "->" + result; }
@@ -119,7 +117,7 @@ FailureOr<RankedTensorType> MatmulOp::inferType(Adaptor adaptor,
 FailureOr<RankedTensorType> MatmulIntegerOp::inferType(Adaptor adaptor,
                                                        EmitError emitError) {
   FailureOr<SmallVector<int64_t>> shape = inferShape(adaptor, emitError);
-  if (failed(shape) || // C1
+  if (failed(shape) ||                                    // C1
       failed(checkZeroPoint("a_zero", adaptor.getAZero(), // C2
                             adaptor.getA().getType(), emitError)) ||
       failed(checkZeroPoint("b_zero", adaptor.getBZero(), // C2
@@ -127,9 +125,10 @@ FailureOr<RankedTensorType> MatmulIntegerOp::inferType(Adaptor adaptor,
     return failure();
   }
   Value zero = adaptor.getZero();
-  if (zero && (!globalShape(zero.getType()).empty() || adaptor.getAZero() != 0 ||
-               getElementTypeOrSelf(zero.getType()) !=
-                   getElementTypeOrSelf(adaptor.getA().getType()))) { // C3
+  if (zero &&
+      (!globalShape(zero.getType()).empty() || adaptor.getAZero() != 0 ||
+       getElementTypeOrSelf(zero.getType()) !=
+           getElementTypeOrSelf(adaptor.getA().getType()))) { // C3
     return emitError() << "'zero' has type " << zero.getType()
                        << " beside an 'a_zero' of " << adaptor.getAZero()
                        << ", expected a scalar of the elements of 'a', and 0";

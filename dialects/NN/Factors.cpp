@@ -14,6 +14,7 @@
 #include "dialects/NN/Factors.h"
 
 #include "dialects/NN/NN.h"
+#include "divisi/Support/Labels.h"
 
 #include <map>
 
@@ -184,9 +185,8 @@ std::optional<FactoredForm> MatmulOp::getFactoredForm(const Factors &factors) {
     }
     return true;
   };
-  auto [a, rest] = labels.split(',');
-  auto [b, out] = rest.split("->");
-  if (!assign(a, getA()) || !assign(b, getB())) {
+  std::vector<std::string_view> parts = splitLabels(labels);
+  if (!assign(parts[0], getA()) || !assign(parts[1], getB())) {
     return std::nullopt;
   }
   std::string spelled;

@@ -8,6 +8,7 @@
 
 #include "lib/Generate/Table.h"
 
+#include "divisi/Support/Labels.h"
 #include "divisi/Rules/LinearFit.h"
 
 #include <algorithm>
@@ -28,9 +29,9 @@ static TableOperator binary(const std::string &op, size_t left, size_t right) {
 }
 
 static TableOperator matmul(const std::string &labels) {
-  size_t comma = labels.find(','), arrow = labels.find("->");
+  std::vector<std::string_view> parts = splitLabels(labels);
   return {"matmul",
-          {comma, arrow - comma - 1},
+          {parts[0].size(), parts[1].size()},
           {{"labels", DimReference::Letters, labels, {}}},
           Extra::None,
           0};

@@ -8,6 +8,8 @@
 
 #include "runtime/code/StridedProduct.h"
 
+#include "divisi/Support/Labels.h"
+
 #include <functional>
 #include <utility>
 
@@ -69,14 +71,10 @@ static bool describe(int64_t rows, int64_t rowStride, int64_t columns,
 /// operand alone has, counted by global extents: the same for all ranks.
 static bool swapAsGlobal(const CallSite &site, Contraction &contraction,
                          Dims &columnDims) {
-  const std::string &labels = *site.attributes.find<std::string>("labels");
-  size_t comma = labels.find(','), arrow = labels.find("->");
+  std::vector<std::string_view> labels =
+      splitLabels(*site.attributes.find<std::string>("labels"));
   auto isIn = [&](size_t d, size_t operand) {
-    std::string_view own =
-        operand == 0
-            ? std::string_view(labels).substr(0, comma)
-            : std::string_view(labels).substr(comma + 1, arrow - comma - 1);
-    return own.find(labels[arrow + 2 + d]) != own.npos;
+    return labels[operand].find(labels[2][d]) != std::string_view::npos;
   };
   const TensorInfo &result = site.results[0];
   bool swapped = false;

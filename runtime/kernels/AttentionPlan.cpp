@@ -8,6 +8,8 @@
 
 #include "divisi/runtime/kernels/Attention.h"
 
+#include "divisi/Support/Labels.h"
+
 #include <algorithm>
 
 namespace divisi::rt {
@@ -35,13 +37,15 @@ static constexpr size_t Result = 4;
 /// Reads "bshd,bthd,bthe->bshe"; false if that is not what `text` has.
 static bool readLabels(std::string_view text, Orders &orders) {
   static constexpr std::string_view sorted[] = {"bhsd", "bhtd", "bhte", "bhse"};
-  static constexpr std::string_view ends[] = {",", ",", "->", ""};
   static constexpr size_t tensors[] = {Query, Key, Value, Result};
   orders[Mask] = {0, 1, 2, 3};
+  std::vector<std::string_view> parts = splitLabels(text);
+  if (parts.size() != 4) {
+    return false;
+  }
   for (size_t i = 0; i < 4; ++i) {
-    std::string_view letters = text.substr(0, 4);
-    if (letters.size() < 4 || letters[3] != sorted[i][3] ||
-        text.substr(4, ends[i].size()) != ends[i]) {
+    std::string_view letters = parts[i];
+    if (letters.size() != 4 || letters[3] != sorted[i][3]) {
       return false;
     }
     for (size_t dim = 0; dim < 4; ++dim) {
@@ -51,9 +55,8 @@ static bool readLabels(std::string_view text, Orders &orders) {
       }
       orders[tensors[i]][dim] = at;
     }
-    text.remove_prefix(4 + ends[i].size());
   }
-  return text.empty();
+  return true;
 }
 
 /// `dims` of "bhsd".
@@ -110,8 +113,8 @@ bool PlanMaker::checkExtents() {
               std::equal(k_.begin(), k_.begin() + 3, v_.begin()) && k_[1] > 0 &&
               q_[1] % k_[1] == 0;
   if (!fits) {
-    return checks_.fail("queries " + stringify(q_) + ", keys " +
-                        stringify(k_) + " and values " + stringify(v_) +
+    return checks_.fail("queries " + stringify(q_) + ", keys " + stringify(k_) +
+                        " and values " + stringify(v_) +
                         " do not fit together");
   }
   const auto &order = orders_[Result];
@@ -140,8 +143,7 @@ bool PlanMaker::addDim(size_t operand, size_t dim, int64_t first,
 
 bool PlanMaker::addTensors() {
   int64_t firstHead = yFirst_[1] / plan_.group;
-  int64_t endHead =
-      (yFirst_[1] + yExtents_[1] + plan_.group - 1) / plan_.group;
+  int64_t endHead = (yFirst_[1] + yExtents_[1] + plan_.group - 1) / plan_.group;
   for (size_t i : {Key, Value}) {
     if (!addDim(i, 0, yFirst_[0], yExtents_[0]) ||
         !addDim(i, 1, firstHead, yExtents_[1] > 0 ? endHead - firstHead : 0) ||
@@ -200,8 +202,7 @@ bool PlanMaker::make() {
   if (!checks_.counts(plan_.hasMask ? 4 : 3, 1)) {
     return false;
   }
-  plan_.masksByBool =
-      plan_.hasMask && site_.operands[Mask].type == DType::Bool;
+  plan_.masksByBool = plan_.hasMask && site_.operands[Mask].type == DType::Bool;
   if (!getAttributes() || !checkTypes() || !checkExtents()) {
     return false;
   }

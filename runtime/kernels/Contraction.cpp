@@ -8,6 +8,8 @@
 
 #include "divisi/runtime/kernels/Contraction.h"
 
+#include "divisi/Support/Labels.h"
+
 #include <algorithm>
 
 namespace divisi::rt {
@@ -44,14 +46,12 @@ static bool isLetter(char c) {
 
 static bool parseLabels(const Checks &checks, const std::string &text,
                         Labels &labels) {
-  std::string_view view = text;
-  size_t comma = view.find(','), arrow = view.find("->");
-  if (comma == view.npos || arrow == view.npos || comma > arrow) {
+  std::vector<std::string_view> parts = splitLabels(text);
+  if (parts.size() != 3) {
     return checks.fail("attribute 'labels' is '" + text +
                        "', expected something like 'mk,kn->mn'");
   }
-  labels.of = {view.substr(0, comma), view.substr(comma + 1, arrow - comma - 1),
-               view.substr(arrow + 2)};
+  labels.of = {parts[0], parts[1], parts[2]};
   for (size_t t = 0; t < 3; ++t) {
     for (size_t i = 0; i < labels.of[t].size(); ++i) {
       char c = labels.of[t][i];

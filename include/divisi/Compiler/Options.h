@@ -61,7 +61,7 @@ struct GivenOptions {
   bool overlap = true;              ///< Not --no-overlap.
   bool fuse = true;                 ///< Not --no-fuse.
   std::string native = "auto";      ///< --native, `auto` or `off`.
-  std::string targetCpu = "host";   ///< --target-cpu, `host` or a level.
+  std::string targetCpu = "cluster"; ///< --target-cpu, `cluster`, `host`, a level.
   std::string gpu = "auto";         ///< --gpu, `auto`, `off`, `sm_90`, …
   std::string cubins = "auto";      ///< --cubins, `auto` or `off`.
   std::string collectives = "nccl"; ///< --collectives, `nccl` or `host`.

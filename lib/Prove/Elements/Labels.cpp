@@ -8,18 +8,13 @@
 
 #include "lib/Prove/Elements/Labels.h"
 
+#include "divisi/Support/Labels.h"
+
 using namespace divisi::rewrite;
 
 std::vector<std::string> divisi::rewrite::lettersOf(const std::string &labels) {
-  std::vector<std::string> letters(1);
-  for (char c : labels) {
-    if (c == ',' || c == '>') {
-      letters.emplace_back();
-    } else if (c != '-') {
-      letters.back() += c;
-    }
-  }
-  return letters;
+  std::vector<std::string_view> letters = splitLabels(labels);
+  return {letters.begin(), letters.end()};
 }
 
 ByLetter divisi::rewrite::byLetters(const std::string &letters,

@@ -8,6 +8,9 @@
 
 #include "runtime/backends/cpu/Answers.h"
 
+#include <map>
+#include <mutex>
+
 namespace divisi::rt::cpu {
 namespace {
 
@@ -83,22 +86,34 @@ std::string keyOf(const CallSite &site) {
   return std::move(writer.key);
 }
 
-std::optional<KernelQuery>
-Answers::of(const CallSite &site,
-            std::optional<KernelQuery> (*ask)(const CallSite &)) {
+namespace {
+
+/// By kernel and call, what was said.
+struct KnownAnswers {
+  static constexpr size_t mostOfKernel = 10000;
+  std::mutex mutex;
+  std::map<AskKernel, std::map<std::string, std::optional<KernelQuery>>> all;
+};
+
+} // namespace
+
+std::optional<KernelQuery> answerOf(const CallSite &site, AskKernel ask) {
+  static KnownAnswers known;
   std::string key = keyOf(site);
   {
-    std::lock_guard lock(mutex_);
-    if (auto known = known_.find(key); known != known_.end()) {
-      return known->second;
+    std::lock_guard lock(known.mutex);
+    auto &own = known.all[ask];
+    if (auto found = own.find(key); found != own.end()) {
+      return found->second;
     }
   }
   std::optional<KernelQuery> answer = ask(site);
-  std::lock_guard lock(mutex_);
-  if (known_.size() >= most) {
-    known_.clear();
+  std::lock_guard lock(known.mutex);
+  auto &own = known.all[ask];
+  if (own.size() >= KnownAnswers::mostOfKernel) {
+    own.clear();
   }
-  known_.emplace(std::move(key), answer);
+  own.emplace(std::move(key), answer);
   return answer;
 }
 

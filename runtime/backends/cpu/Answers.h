@@ -17,8 +17,8 @@
 
 #include "divisi/runtime/kernels/Kernel.h"
 
-#include <map>
-#include <mutex>
+#include <optional>
+#include <string>
 
 namespace divisi::rt::cpu {
 
@@ -26,19 +26,24 @@ namespace divisi::rt::cpu {
 /// no other call has.
 std::string keyOf(const CallSite &site);
 
-/// By call, what a kernel says of it; nothing: it does not take it. Of so many
-/// calls as any model has.
-class Answers {
-public:
-  /// What has been said, or `ask` says.
-  std::optional<KernelQuery>
-  of(const CallSite &site, std::optional<KernelQuery> (*ask)(const CallSite &));
+/// What a kernel needs for a call; nothing if it does not take it.
+using AskKernel = std::optional<KernelQuery> (*)(const CallSite &);
 
-private:
-  static constexpr size_t most = 10000;
-  std::mutex mutex_;
-  std::map<std::string, std::optional<KernelQuery>> known_;
-};
+/// What `ask` says of `site`, or has said of a call with the same key. By any
+/// thread. Answers are remembered by the process, up to as many as any model
+/// has calls: no owner of all who ask (passes, sessions, kernels of regions)
+/// could keep them.
+std::optional<KernelQuery> answerOf(const CallSite &site, AskKernel ask);
+
+/// Kernel::accepts of the kernel whose answers `ask` gives.
+template <AskKernel ask> bool acceptsBy(const CallSite &site) {
+  return answerOf(site, ask).has_value();
+}
+
+/// Kernel::query of the kernel whose answers `ask` gives.
+template <AskKernel ask> KernelQuery queryBy(const CallSite &site) {
+  return answerOf(site, ask).value_or(KernelQuery());
+}
 
 } // namespace divisi::rt::cpu
 

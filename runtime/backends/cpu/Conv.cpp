@@ -34,9 +34,8 @@ struct Chain {
 };
 
 /// Whether others than the convolution read its weights.
-bool sharesWeights(const CallSite &call) {
-  int weights = ConvPlan::operandsOf(call)[1];
-  return call.region && call.region->countReads(weights) > 1;
+bool sharesWeights(const CallSite &call, const ConvPlan &plan) {
+  return call.region && call.region->countReads(plan.numbers[1]) > 1;
 }
 
 class ConvKernel final : public PreparedKernel {
@@ -44,8 +43,7 @@ public:
   ConvKernel(ConvPlan &plan, const CallSite &call)
       : exact_(plan.primitive.get(), std::move(plan.postOps), plan),
         workspace_(plan), bases_(plan.sides.bases), threads_(plan.threads) {
-    std::vector<int> operands = ConvPlan::operandsOf(call);
-    operands_ = {size_t(operands[0]), size_t(operands[1])};
+    operands_ = {size_t(plan.numbers[0]), size_t(plan.numbers[1])};
     for (size_t i = 0; i < 3; ++i) {
       const_dnnl_memory_desc_t given = plan.sides.given[i].get();
       if (plan.reorders[i]) {
@@ -190,24 +188,11 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   }
   if (plan.constant && plan.reorders[1]) {
     query.packedBytes = plan.bytes(1);
-    if (!sharesWeights(site)) {
-      query.unread = {ConvPlan::operandsOf(site)[1]};
+    if (!sharesWeights(site, plan)) {
+      query.unread = {plan.numbers[1]};
     }
   }
   return query;
-}
-
-static std::optional<KernelQuery> answerFor(const CallSite &site) {
-  static Answers answers;
-  return answers.of(site, askOneDnn);
-}
-
-static bool acceptsConv(const CallSite &site) {
-  return answerFor(site).has_value();
-}
-
-static KernelQuery queryConv(const CallSite &site) {
-  return answerFor(site).value_or(KernelQuery());
 }
 
 static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
@@ -225,7 +210,12 @@ static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
 }
 
 static constexpr Kernel convKernel(std::string_view op) {
-  Kernel kernel{op, 1, KernelUse::Whole, queryConv, prepareConv, acceptsConv};
+  Kernel kernel{op,
+                1,
+                KernelUse::Whole,
+                queryBy<askOneDnn>,
+                prepareConv,
+                acceptsBy<askOneDnn>};
   kernel.takesFormats = true;
   return kernel;
 }

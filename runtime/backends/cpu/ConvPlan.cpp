@@ -11,38 +11,25 @@
 #include "runtime/kernels/Formats.h"
 
 #include <algorithm>
-#include <numeric>
 #include <sstream>
 
 namespace divisi::rt::cpu {
 
-/// The first operator of a region; null if the call has none.
-static const RegionPart *firstPart(const CallSite &call) {
-  return call.region ? &call.region->parts[0] : nullptr;
-}
-
-std::vector<int> ConvPlan::operandsOf(const CallSite &call) {
-  if (const RegionPart *part = firstPart(call)) {
-    return part->operands;
-  }
-  std::vector<int> all(call.operands.size());
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 /// The image may be what suits oneDNN, if it has these bytes.
-static std::vector<TensorInfo> infosOf(const CallSite &call) {
+static std::vector<TensorInfo> infosOf(const CallSite &call,
+                                       const FirstOperator &first) {
   std::vector<TensorInfo> infos;
-  for (int operand : ConvPlan::operandsOf(call)) {
+  for (int operand : first.operands) {
     const TensorInfo &info = call.operands[operand];
     infos.push_back(infos.empty() ? preferChannelsLast(info) : info);
   }
   return infos;
 }
 
-static std::vector<Constant> constantsOf(const CallSite &call) {
+static std::vector<Constant> constantsOf(const CallSite &call,
+                                         const FirstOperator &first) {
   std::vector<Constant> constants;
-  for (int operand : ConvPlan::operandsOf(call)) {
+  for (int operand : first.operands) {
     constants.push_back(call.constants.empty() ? Constant()
                                                : call.constants[operand]);
   }
@@ -50,15 +37,14 @@ static std::vector<Constant> constantsOf(const CallSite &call) {
 }
 
 ConvPlan::ConvPlan(const CallSite &call)
-    : operands(infosOf(call)), constants(constantsOf(call)),
+    : ConvPlan(call, FirstOperator(call)) {}
+
+ConvPlan::ConvPlan(const CallSite &call, const FirstOperator &first)
+    : numbers(first.operands), operands(infosOf(call, first)),
+      constants(constantsOf(call, first)),
       result(preferChannelsLast(call.results[0])),
-      site{firstPart(call) ? std::string_view(firstPart(call)->op) : call.op,
-           firstPart(call) ? firstPart(call)->attributes : call.attributes,
-           operands,
-           {&result, 1},
-           constants,
-           call.threads,
-           call.checksIndices} {}
+      site{first.op,  first.attributes, operands,          {&result, 1},
+           constants, call.threads,     call.checksIndices} {}
 
 ConvWorkspace::ConvWorkspace(const ConvPlan &plan) {
   WorkspaceParts parts;
@@ -207,12 +193,11 @@ static void addClipped(const CallSite &call, const Layouts &layouts,
   if (!std::all_of(call.operands.begin(), call.operands.end(), isF32)) {
     return; // bounds are those of f32
   }
-  std::vector<int> operands = ConvPlan::operandsOf(call);
   PostOps ops;
   bool doesAll = ops.read(call, call.region->parts.size(), clips) ==
                  call.region->parts.size();
-  int64_t cost = Magnitude::cost(call, size_t(operands[0])) +
-                 Magnitude::cost(call, size_t(operands[1])) +
+  int64_t cost = Magnitude::cost(call, size_t(plan.numbers[0])) +
+                 Magnitude::cost(call, size_t(plan.numbers[1])) +
                  ops.costOfBounds(call);
   if (!doesAll || cost > mostRead * plan.result.count()) {
     return;

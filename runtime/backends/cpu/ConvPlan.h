@@ -22,6 +22,7 @@
 #define DIVISI_RUNTIME_BACKENDS_CPU_CONVPLAN_H
 
 #include "runtime/backends/cpu/ConvSides.h"
+#include "runtime/backends/cpu/FirstOperator.h"
 #include "runtime/backends/cpu/PostOps.h"
 
 namespace divisi::rt::cpu {
@@ -32,6 +33,7 @@ struct ConvPlan {
   explicit ConvPlan(const CallSite &call);
   ConvPlan(const ConvPlan &) = delete;
 
+  const std::vector<int> numbers;         ///< Of its operands, in the call.
   const std::vector<TensorInfo> operands; ///< Of the convolution.
   const std::vector<Constant> constants;
   const TensorInfo result;
@@ -53,8 +55,6 @@ struct ConvPlan {
   /// Plans `call`, a convolution or a region that begins with one; false if
   /// oneDNN cannot do it. `clips`: what is known of bounds; not None.
   bool make(const CallSite &call, Clips clips);
-  /// The numbers of the convolution's operands among those of the call.
-  static std::vector<int> operandsOf(const CallSite &call);
 
   int64_t bytes(size_t side) const {
     return int64_t(dnnl_memory_desc_get_size(wanted[side]));
@@ -63,6 +63,9 @@ struct ConvPlan {
   bool reordersAlways(size_t side) const {
     return reorders[side] && !(side == 1 && constant);
   }
+
+private:
+  ConvPlan(const CallSite &call, const FirstOperator &first);
 };
 
 /// Where a launch finds its scratch memory.

@@ -50,8 +50,8 @@ struct Int8ConvPlan : Int8Plan {
   }
 
 private:
-  bool describeTensors(const CallSite &call, const FirstOperator &first);
-  bool makePrimitive(const CallSite &call, const FirstOperator &first);
+  bool describeTensors(const CallSite &call, const Int8Operator &first);
+  bool makePrimitive(const CallSite &call, const Int8Operator &first);
   void placeInWorkspace(const CallSite &call);
 };
 
@@ -97,7 +97,7 @@ static bool addReorder(Side &side, bool isResult) {
 }
 
 bool Int8ConvPlan::describeTensors(const CallSite &call,
-                                   const FirstOperator &first) {
+                                   const Int8Operator &first) {
   std::vector<TensorInfo> operands;
   for (int operand : first.operands) {
     operands.push_back(call.operands[size_t(operand)]);
@@ -140,7 +140,7 @@ bool Int8ConvPlan::describeTensors(const CallSite &call,
 }
 
 bool Int8ConvPlan::makePrimitive(const CallSite &call,
-                                 const FirstOperator &first) {
+                                 const Int8Operator &first) {
   Dims weights = dimsOf(w.given.get()), result = dimsOf(y.given.get());
   int64_t features = result[1];
   Dims perChannel(result.size(), 1), strides(result.size(), 1);
@@ -203,7 +203,7 @@ int64_t Int8ConvPlan::reorderedBytes() const {
 }
 
 bool Int8ConvPlan::make(const CallSite &call, bool hasValues) {
-  FirstOperator first(call);
+  Int8Operator first(call);
   if (!first.isProduct(call, "nn.conv_integer") || first.operands.size() != 2 ||
       !isPlainOrChannelsLast(call) ||
       !read(call, first, 0, {"x_zero", "w_zero"}, {1}, hasValues) ||
@@ -384,19 +384,6 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   return query;
 }
 
-static std::optional<KernelQuery> answerFor(const CallSite &site) {
-  static Answers answers;
-  return answers.of(site, askOneDnn);
-}
-
-static bool acceptsInt8Conv(const CallSite &site) {
-  return answerFor(site).has_value();
-}
-
-static KernelQuery queryInt8Conv(const CallSite &site) {
-  return answerFor(site).value_or(KernelQuery());
-}
-
 static std::unique_ptr<PreparedKernel> prepareInt8Conv(const CallSite &site,
                                                        std::string &error) {
   Int8ConvPlan plan;
@@ -412,10 +399,10 @@ static std::unique_ptr<PreparedKernel> prepareInt8Conv(const CallSite &site,
 
 std::span<const Kernel> int8ConvKernels() {
   static constexpr Kernel kernels[] = {
-      {"nn.conv_integer", 1, KernelUse::Whole, queryInt8Conv, prepareInt8Conv,
-       acceptsInt8Conv, true},
-      {fusedOp, 1, KernelUse::Whole, queryInt8Conv, prepareInt8Conv,
-       acceptsInt8Conv, true}};
+      {"nn.conv_integer", 1, KernelUse::Whole, queryBy<askOneDnn>,
+       prepareInt8Conv, acceptsBy<askOneDnn>, true},
+      {fusedOp, 1, KernelUse::Whole, queryBy<askOneDnn>, prepareInt8Conv,
+       acceptsBy<askOneDnn>, true}};
   return kernels;
 }
 

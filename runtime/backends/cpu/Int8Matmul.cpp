@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/Labels.h"
 #include "runtime/backends/cpu/Answers.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/Int8Product.h"
@@ -24,7 +25,7 @@ namespace {
 
 struct Int8MatmulPlan : Int8Plan {
   MatrixProduct product;
-  std::array<size_t, 3> widths = {};  ///< Of elements, in bytes.
+  std::array<size_t, 3> widths = {};   ///< Of elements, in bytes.
   std::array<size_t, 2> operands = {}; ///< Left and right, of the call.
   std::array<MemoryDesc, 3> descs;
   MemoryDesc bias;
@@ -42,7 +43,7 @@ struct Int8MatmulPlan : Int8Plan {
   }
 
 private:
-  bool readProduct(const CallSite &call, const FirstOperator &first);
+  bool readProduct(const CallSite &call, const Int8Operator &first);
   bool makePrimitive(const CallSite &call);
 };
 
@@ -52,14 +53,12 @@ private:
 /// scales differ along has others.
 static Dims columnDims(const CallSite &site, const Attributes &attributes,
                        bool swapped) {
-  std::string labels = attributes.getString("labels");
-  size_t comma = labels.find(','), arrow = labels.find("->");
-  std::string a = labels.substr(0, comma);
-  std::string b = labels.substr(comma + 1, arrow - comma - 1);
-  const std::string &left = swapped ? b : a;
+  std::string text = attributes.getString("labels");
+  std::vector<std::string_view> labels = splitLabels(text);
+  std::string_view left = labels[swapped ? 1 : 0];
   Dims dims;
   for (size_t d = 0; d < site.results[0].rank(); ++d) {
-    if (left.find(labels[arrow + 2 + d]) == std::string::npos) {
+    if (left.find(labels[2][d]) == left.npos) {
       dims.push_back(int64_t(d));
     }
   }
@@ -67,7 +66,7 @@ static Dims columnDims(const CallSite &site, const Attributes &attributes,
 }
 
 bool Int8MatmulPlan::readProduct(const CallSite &call,
-                                 const FirstOperator &first) {
+                                 const Int8Operator &first) {
   // Types are of the same widths as in the call.
   std::vector<TensorInfo> infos;
   for (size_t i = 0; i < 2; ++i) {
@@ -75,8 +74,7 @@ bool Int8MatmulPlan::readProduct(const CallSite &call,
     infos.back().type = DType::I8;
   }
   TensorInfo result = first.result;
-  result.type =
-      byteWidth(call.results[0].type) == 1 ? DType::I8 : DType::I32;
+  result.type = byteWidth(call.results[0].type) == 1 ? DType::I8 : DType::I32;
   auto isPlain = [](const TensorInfo &info) { return info.format.empty(); };
   CallSite site{"nn.matmul", first.attributes, infos, {&result, 1}};
   std::string ignored;
@@ -86,8 +84,8 @@ bool Int8MatmulPlan::readProduct(const CallSite &call,
       !analyzeContraction(site, Checks(site, ignored), contraction)) {
     return false;
   }
-  product = planProduct(contraction, {UnitStride::Either, UnitStride::Either,
-                                      UnitStride::Inner});
+  product = planProduct(
+      contraction, {UnitStride::Either, UnitStride::Either, UnitStride::Inner});
   operands = {size_t(first.operands[product.swapped]),
               size_t(first.operands[!product.swapped])};
   widths = {1, 1, size_t(byteWidth(call.results[0].type))};
@@ -100,8 +98,7 @@ bool Int8MatmulPlan::makePrimitive(const CallSite &call) {
   descs = {describeMatrix(product, left, m, k,
                           typeOf(call.operands[operands[0]].type)),
            describeMatrix(product, right, k, n, dnnl_s8),
-           describeMatrix(product, result, m, n,
-                          typeOf(call.results[0].type))};
+           describeMatrix(product, result, m, n, typeOf(call.results[0].type))};
   if (!descs[0] || !descs[1] || !descs[2]) {
     return false;
   }
@@ -116,8 +113,8 @@ bool Int8MatmulPlan::makePrimitive(const CallSite &call) {
   MemoryDesc channels = describe(perColumn, strides);
   bias = epilogue.scales() ? describe(perColumn, strides) : nullptr;
   MemoryDesc any = describeAny({k, n}, dnnl_s8);
-  PrimitiveAttr made = attr(call, 1 << (rank - 1), channels,
-                            descs[ResultMatrix].get());
+  PrimitiveAttr made =
+      attr(call, 1 << (rank - 1), channels, descs[ResultMatrix].get());
   dnnl_primitive_desc_t desc = nullptr;
   if (!any || !made ||
       dnnl_matmul_primitive_desc_create(
@@ -131,7 +128,7 @@ bool Int8MatmulPlan::makePrimitive(const CallSite &call) {
 }
 
 bool Int8MatmulPlan::make(const CallSite &call, bool hasValues) {
-  FirstOperator first(call);
+  Int8Operator first(call);
   if (!sumsBytesExactly() || !first.isProduct(call, "nn.matmul_integer") ||
       !readProduct(call, first)) {
     return false;
@@ -150,8 +147,7 @@ bool Int8MatmulPlan::make(const CallSite &call, bool hasValues) {
                   })) {
     return false;
   }
-  isConstant = numElements(product.batch) == 1 &&
-               isPackable(call, operands[1]);
+  isConstant = numElements(product.batch) == 1 && isPackable(call, operands[1]);
   // Four times as fast as those of f32.
   threads = teamFor(call.threads, 0.5 * double(numElements(product.batch)) *
                                       double(product.m) * double(product.n) *
@@ -179,14 +175,13 @@ public:
         scratchpad_(plan.scratchpad), threads_(plan.threads),
         rightBytes_(call.operands[plan.operands[1]].bytes()) {
     std::string name = plan.weightsName();
-    primitive_ = Int8Primitive(plan,
-                               {plan.descs[LeftMatrix].get(),
-                                plan.wantedRight(),
-                                plan.descs[ResultMatrix].get()},
-                               plan.bias.get());
+    primitive_ =
+        Int8Primitive(plan,
+                      {plan.descs[LeftMatrix].get(), plan.wantedRight(),
+                       plan.descs[ResultMatrix].get()},
+                      plan.bias.get());
     ready_ = bool(primitive_);
-    for (const Int8Epilogue::Reader &reader :
-         primitive_.epilogue().readers()) {
+    for (const Int8Epilogue::Reader &reader : primitive_.epilogue().readers()) {
       if (reader.operand) {
         readers_.push_back(
             {*reader.operand,
@@ -203,7 +198,8 @@ public:
   Status launch(LaunchContext &context) override {
     TeamSize team(threads_);
     auto *workspace = static_cast<std::byte *>(context.workspace);
-    const void *a = place(LeftMatrix, context.operands[operands_[0]], workspace);
+    const void *a =
+        place(LeftMatrix, context.operands[operands_[0]], workspace);
     const void *b = packed_.data();
     if (!packed_) {
       b = context.operands[operands_[1]];
@@ -220,8 +216,8 @@ public:
           static_cast<const std::byte *>(context.operands[readers_[i].first]) +
           base * int64_t(readers_[i].second);
     }
-    auto *c = static_cast<std::byte *>(
-        locate(result, context.results[0], workspace));
+    auto *c =
+        static_cast<std::byte *>(locate(result, context.results[0], workspace));
     if (!primitive_.run(a, b, c + base * int64_t(widths_[ResultMatrix]),
                         tensors_, context.operands, workspace + scratchpad_)) {
       return kernelFailure();
@@ -308,21 +304,8 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   return query;
 }
 
-static std::optional<KernelQuery> answerFor(const CallSite &site) {
-  static Answers answers;
-  return answers.of(site, askOneDnn);
-}
-
-static bool acceptsInt8Matmul(const CallSite &site) {
-  return answerFor(site).has_value();
-}
-
-static KernelQuery queryInt8Matmul(const CallSite &site) {
-  return answerFor(site).value_or(KernelQuery());
-}
-
-static std::unique_ptr<PreparedKernel>
-prepareInt8Matmul(const CallSite &site, std::string &error) {
+static std::unique_ptr<PreparedKernel> prepareInt8Matmul(const CallSite &site,
+                                                         std::string &error) {
   Int8MatmulPlan plan;
   if (plan.make(site, /*hasValues=*/true)) {
     TeamSize team(plan.threads);
@@ -336,10 +319,10 @@ prepareInt8Matmul(const CallSite &site, std::string &error) {
 
 std::span<const Kernel> int8MatmulKernels() {
   static constexpr Kernel kernels[] = {
-      {"nn.matmul_integer", 1, KernelUse::Whole, queryInt8Matmul,
-       prepareInt8Matmul, acceptsInt8Matmul},
-      {fusedOp, 1, KernelUse::Whole, queryInt8Matmul, prepareInt8Matmul,
-       acceptsInt8Matmul}};
+      {"nn.matmul_integer", 1, KernelUse::Whole, queryBy<askOneDnn>,
+       prepareInt8Matmul, acceptsBy<askOneDnn>},
+      {fusedOp, 1, KernelUse::Whole, queryBy<askOneDnn>, prepareInt8Matmul,
+       acceptsBy<askOneDnn>}};
   return kernels;
 }
 

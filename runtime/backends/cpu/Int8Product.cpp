@@ -10,34 +10,17 @@
 #include "divisi/runtime/kernels/Nest.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace divisi::rt::cpu {
 
-static std::vector<int> numbersTo(size_t count) {
-  std::vector<int> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
-}
-
-/// The first operator of a region; null if the call has none.
-static const RegionPart *firstPart(const CallSite &call) {
-  return call.region && !call.region->parts.empty() ? &call.region->parts[0]
-                                                    : nullptr;
-}
-
-FirstOperator::FirstOperator(const CallSite &call)
-    : op(firstPart(call) ? std::string_view(firstPart(call)->op) : call.op),
-      attributes(firstPart(call) ? firstPart(call)->attributes
-                                 : call.attributes),
-      operands(firstPart(call) ? firstPart(call)->operands
-                               : numbersTo(call.operands.size())),
+Int8Operator::Int8Operator(const CallSite &call)
+    : FirstOperator(call),
       result(call.results.empty() ? TensorInfo() : call.results[0]) {
   result.type = DType::I32;
 }
 
-bool FirstOperator::isProduct(const CallSite &call,
-                              std::string_view wanted) const {
+bool Int8Operator::isProduct(const CallSite &call,
+                             std::string_view wanted) const {
   bool isFused = call.op == fusedOp;
   if (op != wanted || call.results.size() != 1 || operands.size() < 2 ||
       isFused != (call.region != nullptr) || result.count() == 0 ||
@@ -45,7 +28,6 @@ bool FirstOperator::isProduct(const CallSite &call,
       typeOf(call.results[0].type) == dnnl_data_type_undef) {
     return false;
   }
-  const RegionPart *part = firstPart(call);
   return !part || (part->results.size() == 1 &&
                    isSameBox(part->results[0], call.results[0]));
 }
@@ -55,7 +37,7 @@ bool isPackable(const CallSite &call, size_t operand) {
          !(call.region && call.region->countReads(int(operand)) > 1);
 }
 
-bool Int8Plan::read(const CallSite &call, const FirstOperator &first,
+bool Int8Plan::read(const CallSite &call, const Int8Operator &first,
                     size_t left, std::array<const char *, 2> names,
                     const Dims &channels, bool hasValues) {
   if (!sumsBytesExactly() || !engine() ||
@@ -89,10 +71,9 @@ PrimitiveAttr Int8Plan::attr(const CallSite &call, int scaled,
     return nullptr;
   }
   auto isSet = [](dnnl_status_t status) { return status == dnnl_success; };
-  bool done = !epilogue.scales() ||
-              isSet(dnnl_primitive_attr_set_scales_mask(
-                  attr.get(), DNNL_ARG_WEIGHTS,
-                  epilogue.scaleAt() ? 0 : scaled));
+  bool done = !epilogue.scales() || isSet(dnnl_primitive_attr_set_scales_mask(
+                                        attr.get(), DNNL_ARG_WEIGHTS,
+                                        epilogue.scaleAt() ? 0 : scaled));
   for (size_t i : {size_t(0), size_t(1)}) {
     done &= (zeros[i] == 0 && !zeroAt[i]) ||
             isSet(dnnl_primitive_attr_set_zero_points_mask(
@@ -112,12 +93,13 @@ std::string Int8Plan::weightsName() const {
          (zeros[0] != 0 || zeroAt[0] ? "z" : "") + (flips ? "f " : " ");
 }
 
-Int8Primitive::Int8Primitive(
-    Int8Plan &plan, std::array<const_dnnl_memory_desc_t, 3> layouts,
-    const_dnnl_memory_desc_t bias)
+Int8Primitive::Int8Primitive(Int8Plan &plan,
+                             std::array<const_dnnl_memory_desc_t, 3> layouts,
+                             const_dnnl_memory_desc_t bias)
     : primitive_(plan.primitive.get()), epilogue_(std::move(plan.epilogue)),
       zeros_{int32_t(plan.zeros[0]), int32_t(plan.zeros[1])},
-      zeroAt_(plan.zeroAt), isSigned_(plan.isSigned), hasBias_(bias != nullptr) {
+      zeroAt_(plan.zeroAt), isSigned_(plan.isSigned),
+      hasBias_(bias != nullptr) {
   if (!primitive_) {
     return;
   }
@@ -168,9 +150,8 @@ bool Int8Primitive::run(const void *x, const void *w, void *y,
     }
   }
   if (epilogue_.scales()) {
-    pointers_.push_back(epilogue_.scaleAt()
-                            ? operands[*epilogue_.scaleAt()]
-                            : epilogue_.channelScales().data());
+    pointers_.push_back(epilogue_.scaleAt() ? operands[*epilogue_.scaleAt()]
+                                            : epilogue_.channelScales().data());
   }
   if (hasBias_) {
     pointers_.push_back(epilogue_.channelBiases().data());

@@ -16,26 +16,26 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_INT8PRODUCT_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_INT8PRODUCT_H
 
+#include "runtime/backends/cpu/FirstOperator.h"
 #include "runtime/backends/cpu/Int8Epilogue.h"
 
 #include <array>
 
 namespace divisi::rt::cpu {
 
-/// The operator of a call, or the first of its region.
-struct FirstOperator {
-  explicit FirstOperator(const CallSite &call);
+/// A product of bytes that a call begins with.
+struct Int8Operator : FirstOperator {
+  /// Of a call that may have no result.
+  explicit Int8Operator(const CallSite &call);
 
-  std::string_view op;
-  const Attributes &attributes;
-  std::vector<int> operands; ///< Their numbers among the call's.
-  TensorInfo result;         ///< Its own: i32, lying as the call's does.
+  TensorInfo result; ///< Its own: i32, lying as the call's does.
 
   /// Whether nothing but it and its two operands makes a box like the call's.
   bool isProduct(const CallSite &call, std::string_view wanted) const;
 };
 
-/// Whether the bytes of the operand are known, and the product alone reads them.
+/// Whether the bytes of the operand are known, and the product alone reads
+/// them.
 bool isPackable(const CallSite &call, size_t operand);
 
 /// What a primitive of oneDNN computes: a product and what follows it.
@@ -51,7 +51,7 @@ struct Int8Plan {
 
   /// Reads what follows, and zero points of the operands `left` and `right`,
   /// which are called `names`; false if oneDNN cannot do it.
-  bool read(const CallSite &call, const FirstOperator &first, size_t left,
+  bool read(const CallSite &call, const Int8Operator &first, size_t left,
             std::array<const char *, 2> names, const Dims &channels,
             bool hasValues);
   /// What the primitive is made with; null if oneDNN refuses. `scaled` are the
@@ -68,8 +68,7 @@ class Int8Primitive {
 public:
   Int8Primitive() = default;
   /// Empty if oneDNN refuses. x, w, y and a bias are described like `layouts`.
-  Int8Primitive(Int8Plan &plan,
-                std::array<const_dnnl_memory_desc_t, 3> layouts,
+  Int8Primitive(Int8Plan &plan, std::array<const_dnnl_memory_desc_t, 3> layouts,
                 const_dnnl_memory_desc_t bias);
   explicit operator bool() const { return bool(primitive_); }
 

@@ -23,8 +23,7 @@ public:
         scratchpad_(plan.scratchpadOffset()), tailAt_(plan.tailOffset()),
         threads_(plan.threads), width_(byteWidth(plan.operands[0].type)),
         resultWidth_(byteWidth(plan.site.results[0].type)),
-        primitive_(plan.primitive.get()),
-        postOps_(std::move(plan.postOps)) {
+        primitive_(plan.primitive.get()), postOps_(std::move(plan.postOps)) {
     if (primitive_) {
       primitive_.bind(DNNL_ARG_SRC, plan.descs[LeftMatrix].get());
       primitive_.bind(DNNL_ARG_WEIGHTS, plan.wantedRight());
@@ -111,7 +110,8 @@ private:
     const Matrix &right = product_.matrices[RightMatrix];
     // Where it is copied first, the call says how.
     std::string name = "matmul " + std::to_string(right.batch.base) + " " +
-                       (right.packed ? keyOf(plan.site) : nameOfLayout(from)) + " ";
+                       (right.packed ? keyOf(plan.site) : nameOfLayout(from)) +
+                       " ";
     constant_ = PackedWeights(constant, name, to, [&](std::byte *packed) {
       Bytes workspace(size_t(product_.workspaceBytes));
       Bytes scratchpad(size_t(scratchpadBytes(desc.get())));
@@ -172,19 +172,6 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &call) {
   return query;
 }
 
-static std::optional<KernelQuery> answerFor(const CallSite &call) {
-  static Answers answers;
-  return answers.of(call, askOneDnn);
-}
-
-static bool acceptsMatmul(const CallSite &call) {
-  return answerFor(call).has_value();
-}
-
-static KernelQuery queryMatmul(const CallSite &call) {
-  return answerFor(call).value_or(KernelQuery());
-}
-
 static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &call,
                                                      std::string &error) {
   MatmulPlan plan(call);
@@ -202,10 +189,10 @@ static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &call,
 
 std::span<const Kernel> matmulKernels() {
   static constexpr Kernel kernels[] = {
-      {"nn.matmul", 1, KernelUse::Whole, queryMatmul, prepareMatmul,
-       acceptsMatmul},
-      {fusedOp, 1, KernelUse::Whole, queryMatmul, prepareMatmul,
-       acceptsMatmul},
+      {"nn.matmul", 1, KernelUse::Whole, queryBy<askOneDnn>, prepareMatmul,
+       acceptsBy<askOneDnn>},
+      {fusedOp, 1, KernelUse::Whole, queryBy<askOneDnn>, prepareMatmul,
+       acceptsBy<askOneDnn>},
   };
   return kernels;
 }

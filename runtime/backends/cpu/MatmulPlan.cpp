@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/MatmulPlan.h"
-#include "runtime/kernels/Formats.h"
 
-#include <numeric>
+#include "divisi/Support/Labels.h"
+#include "runtime/kernels/Formats.h"
 
 namespace divisi::rt::cpu {
 
@@ -31,32 +31,17 @@ MemoryDesc describeMatrix(const MatrixProduct &product, const Matrix &matrix,
   return describe(dims, strides, type);
 }
 
-static const RegionPart *firstPart(const CallSite &call) {
-  return call.region ? &call.region->parts[0] : nullptr;
-}
-
-static std::vector<int> operandsOf(const CallSite &call) {
-  if (const RegionPart *part = firstPart(call)) {
-    return part->operands;
-  }
-  std::vector<int> all(call.operands.size());
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 MatmulPlan::MatmulPlan(const CallSite &call)
-    : numbers(operandsOf(call)),
-      site{firstPart(call) ? std::string_view(firstPart(call)->op) : call.op,
-           firstPart(call) ? firstPart(call)->attributes : call.attributes,
-           {},
-           call.results,
-           {},
-           call.threads,
-           call.checksIndices} {
+    : MatmulPlan(call, FirstOperator(call)) {}
+
+MatmulPlan::MatmulPlan(const CallSite &call, const FirstOperator &first)
+    : numbers(first.operands),
+      site{first.op,     first.attributes,  {}, call.results, {},
+           call.threads, call.checksIndices} {
   for (int number : numbers) {
     operands.push_back(call.operands[size_t(number)]);
-    constants.push_back(call.constants.empty() ? Constant()
-                                               : call.constants[size_t(number)]);
+    constants.push_back(
+        call.constants.empty() ? Constant() : call.constants[size_t(number)]);
   }
   site.operands = operands;
   site.constants = constants;
@@ -65,14 +50,13 @@ MatmulPlan::MatmulPlan(const CallSite &call)
 /// Which dimensions of the result are batch, rows and columns, as
 /// describeMatrix() has them.
 static DimGroups groupsOf(const CallSite &site, bool swapped) {
-  std::string labels = *site.attributes.find<std::string>("labels");
-  size_t comma = labels.find(','), arrow = labels.find("->");
-  std::string left = labels.substr(0, comma);
-  std::string right = labels.substr(comma + 1, arrow - comma - 1);
+  std::vector<std::string_view> labels =
+      splitLabels(*site.attributes.find<std::string>("labels"));
+  std::string_view left = labels[0], right = labels[1];
   DimGroups groups;
   std::vector<size_t> rows, columns;
   for (size_t d = 0; d < site.results[0].rank(); ++d) {
-    char label = labels[arrow + 2 + d];
+    char label = labels[2][d];
     bool inLeft = left.find(label) != left.npos;
     bool inRight = right.find(label) != right.npos;
     if (!inLeft || !inRight) {
@@ -94,11 +78,10 @@ static PrimitiveDesc makeInnerProduct(const MatmulPlan &plan,
   MemoryDesc any = describeAny({plan.product.n, plan.product.k},
                                typeOf(plan.operands[0].type));
   dnnl_primitive_desc_t desc = nullptr;
-  if (!any ||
-      dnnl_inner_product_forward_primitive_desc_create(
-          &desc, engine(), dnnl_forward_inference, plan.descs[LeftMatrix].get(),
-          any.get(), nullptr, plan.descs[ResultMatrix].get(),
-          attr.get()) != dnnl_success) {
+  if (!any || dnnl_inner_product_forward_primitive_desc_create(
+                  &desc, engine(), dnnl_forward_inference,
+                  plan.descs[LeftMatrix].get(), any.get(), nullptr,
+                  plan.descs[ResultMatrix].get(), attr.get()) != dnnl_success) {
     return nullptr;
   }
   return PrimitiveDesc(desc);
@@ -110,10 +93,10 @@ static PrimitiveDesc makeMatmul(const MatmulPlan &plan,
                                typeOf(plan.operands[0].type));
   const auto &[a, b, c] = plan.descs;
   dnnl_primitive_desc_t desc = nullptr;
-  if (!any || dnnl_matmul_primitive_desc_create(
-                  &desc, engine(), a.get(),
-                  plan.constantRight ? any.get() : b.get(), nullptr, c.get(),
-                  attr.get()) != dnnl_success) {
+  if (!any ||
+      dnnl_matmul_primitive_desc_create(
+          &desc, engine(), a.get(), plan.constantRight ? any.get() : b.get(),
+          nullptr, c.get(), attr.get()) != dnnl_success) {
     return nullptr;
   }
   return PrimitiveDesc(desc);
@@ -132,12 +115,11 @@ static size_t fitPrimitive(const CallSite &call, size_t most, auto make,
   // What is left goes on with what lies there.
   const std::vector<RegionPart> *parts =
       call.region ? &call.region->parts : nullptr;
-  bool hasType = !parts || (*parts)[done - 1].results[0].type ==
-                               call.results[0].type;
-  bool isFast = hasType && plan.primitive &&
-                isOptimized(plan.primitive.get()) &&
-                (plan.postOps.isEmpty() ||
-                 !hasPlainPostOps(plan.primitive.get()));
+  bool hasType =
+      !parts || (*parts)[done - 1].results[0].type == call.results[0].type;
+  bool isFast =
+      hasType && plan.primitive && isOptimized(plan.primitive.get()) &&
+      (plan.postOps.isEmpty() || !hasPlainPostOps(plan.primitive.get()));
   return isFast     ? done
          : done > 1 ? fitPrimitive(call, done - 1, make, plan)
                     : 0;
@@ -158,8 +140,7 @@ static size_t makePrimitive(const CallSite &call, MatmulPlan &plan) {
     MemoryDesc plain =
         describe({product.n, product.k}, {right.inner, right.outer},
                  typeOf(plan.operands[0].type));
-    size_t done =
-        plain ? fitPrimitive(call, most, makeInnerProduct, plan) : 0;
+    size_t done = plain ? fitPrimitive(call, most, makeInnerProduct, plan) : 0;
     if (done != 0) {
       plan.descs[RightMatrix] = std::move(plain);
       return done;
@@ -203,8 +184,8 @@ bool MatmulPlan::make(const CallSite &call) {
                                       double(m) * double(n) * double(k));
   TeamSize team(threads);
   groups = groupsOf(site, product.swapped);
-  constantRight = numElements(product.batch) == 1 &&
-                  bool(constants[!product.swapped]);
+  constantRight =
+      numElements(product.batch) == 1 && bool(constants[!product.swapped]);
   dnnl_data_type_t type = typeOf(operands[0].type);
   const auto &[left, right, result] = product.matrices;
   descs = {describeMatrix(product, left, m, k, type),

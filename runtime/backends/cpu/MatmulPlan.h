@@ -21,6 +21,7 @@
 #define DIVISI_RUNTIME_BACKENDS_CPU_MATMULPLAN_H
 
 #include "divisi/runtime/kernels/Contraction.h"
+#include "runtime/backends/cpu/FirstOperator.h"
 #include "runtime/backends/cpu/PostOps.h"
 
 #include <array>
@@ -79,6 +80,9 @@ struct MatmulPlan {
     parts.add(scratchpadBytes(primitive.get()));
     return parts.bytes();
   }
+
+private:
+  MatmulPlan(const CallSite &call, const FirstOperator &first);
 };
 
 } // namespace divisi::rt::cpu
