@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Codegen/EmulatedGrid.h"
+#include "EmulatedGrid.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/LowerGrid.h"
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/GridKernels.h"
-#include "divisi/Codegen/EmulatedGrid.h"
+#include "EmulatedGrid.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "divisi/runtime/code/ProductRegion.h"

@@ -10,11 +10,11 @@
 
 #include "ErrorCollector.h"
 #include "InputFile.h"
+#include "LeaveOut.h"
 #include "ModuleFile.h"
 #include "ModuleReport.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Cluster/InstructionSet.h"
-#include "divisi/Compiler/LeaveOut.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/ScheduleRecord.h"

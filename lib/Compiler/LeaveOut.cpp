@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Compiler/LeaveOut.h"
+#include "LeaveOut.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/Pass.h"
@@ -17,18 +17,18 @@ using namespace mlir;
 llvm::ArrayRef<StringRef> divisi::optionalPasses() {
   static constexpr StringRef names[] = {
       "apply-rules",   "nn-fuse-attention",   "nn-fold-scales",
-      "nn-move-codes",       "nn-integer-products", "choose-formats"};
+      "nn-move-codes", "nn-integer-products", "choose-formats"};
   return names;
 }
 
 void divisi::leaveOut(MLIRContext &context, std::vector<std::string> passes) {
   // MLIR asks the handler before each pass; what it does not call, is not done.
-  context.registerActionHandler([passes](function_ref<void()> run,
-                                         const tracing::Action &action) {
-    const auto *execution = dyn_cast<PassExecutionAction>(&action);
-    if (!execution ||
-        !is_contained(passes, execution->getPass().getArgument())) {
-      run();
-    }
-  });
+  context.registerActionHandler(
+      [passes](function_ref<void()> run, const tracing::Action &action) {
+        const auto *execution = dyn_cast<PassExecutionAction>(&action);
+        if (!execution ||
+            !is_contained(passes, execution->getPass().getArgument())) {
+          run();
+        }
+      });
 }

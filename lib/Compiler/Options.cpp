@@ -9,7 +9,7 @@
 #include "divisi/Compiler/Options.h"
 
 #include "CodeOptions.h"
-#include "divisi/Compiler/LeaveOut.h"
+#include "LeaveOut.h"
 #include "divisi/Support/Assignment.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Cost/Collectives.h"
+#include "Collectives.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 
 #include "divisi/Cost/OpCost.h"
 
-#include "divisi/Cost/Tiles.h"
+#include "Tiles.h"
 #include "divisi/Support/ElementBytes.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Cost/Overlap.h"
+#include "Overlap.h"
 
 #include "llvm/ADT/STLExtras.h"
 

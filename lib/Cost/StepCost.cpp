@@ -8,7 +8,7 @@
 
 #include "divisi/Cost/StepCost.h"
 
-#include "divisi/Cost/Collectives.h"
+#include "Collectives.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Cost/Tiles.h"
+#include "Tiles.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -10,6 +10,7 @@
 
 #include "Process.h"
 #include "ProgressLine.h"
+#include "divisi/Plan/PlanControl.h"
 #include "divisi/Support/Clock.h"
 
 #include "llvm/Support/FormatVariadic.h"

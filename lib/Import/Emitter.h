@@ -23,9 +23,9 @@
 #ifndef DIVISI_LIB_IMPORT_EMITTER_H
 #define DIVISI_LIB_IMPORT_EMITTER_H
 
+#include "OnnxModel.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/NN.h"
-#include "divisi/Import/OnnxModel.h"
 #include "divisi/runtime/kernels/Attributes.h"
 #include "divisi/runtime/kernels/HostTensor.h"
 

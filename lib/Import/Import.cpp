@@ -68,9 +68,9 @@ static void finishFunction(mlir::func::FuncOp function, const OnnxGraph &graph,
 
 // The IR is verified here, so that a defect of an importer is not taken for one
 // of the passes that follow.
-Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-divisi::importModel(const OnnxModel &model, const ImportOptions &options,
-                    mlir::MLIRContext &context, GlobalStore &store) {
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+importModel(const OnnxModel &model, const ImportOptions &options,
+            mlir::MLIRContext &context, GlobalStore &store) {
   context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
   auto inputs = resolveInputs(model.graph, options);
   std::string where = "'" + model.path + "'";

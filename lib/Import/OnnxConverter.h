@@ -10,9 +10,9 @@
 #define DIVISI_LIB_IMPORT_ONNXCONVERTER_H
 
 #include "ExternalData.h"
+#include "OnnxModel.h"
 #include "OnnxTypes.h"
 #include "WireScanner.h"
-#include "divisi/Import/OnnxModel.h"
 
 #include "onnx/onnx_pb.h"
 

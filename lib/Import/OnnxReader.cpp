@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxConverter.h"
-#include "divisi/Import/OnnxModel.h"
+#include "OnnxModel.h"
 
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"

@@ -22,7 +22,7 @@
 #ifndef DIVISI_LIB_IMPORT_WIRESCANNER_H
 #define DIVISI_LIB_IMPORT_WIRESCANNER_H
 
-#include "divisi/Import/OnnxModel.h"
+#include "OnnxModel.h"
 
 #include <span>
 #include <string>

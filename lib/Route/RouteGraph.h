@@ -23,6 +23,7 @@
 #ifndef DIVISI_LIB_ROUTE_ROUTEGRAPH_H
 #define DIVISI_LIB_ROUTE_ROUTEGRAPH_H
 
+#include "divisi/Layout/DimChange.h"
 #include "divisi/Route/StepPrices.h"
 
 #include <memory>

@@ -21,7 +21,7 @@ namespace divisi {
 #define GEN_PASS_REGISTRATION
 #include "passes/Import/Passes.h.inc"
 
-/// From what importModel returns to the program that later stages see, in the
+/// From what importOnnx returns to the program that later stages see, in the
 /// precision that is asked for; with `integers` where who runs it multiplies
 /// bytes faster than floats, and as exactly.
 void buildImportPipeline(mlir::OpPassManager &manager,

@@ -17,6 +17,7 @@
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
+#include "divisi/Codegen/CodeCache.h"
 #include "divisi/Codegen/GpuAssembler.h"
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"

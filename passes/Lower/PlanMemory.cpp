@@ -20,6 +20,7 @@
 #include "passes/Lower/Passes.h"
 
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Memory/ArenaPlanner.h"
 #include "divisi/Memory/BufferBlocks.h"
 
 #include "mlir/IR/Builders.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Compiler/Compilation.h"
-#include "divisi/Compiler/Execute.h"
+#include "Execute.h"
 #include "divisi/Compiler/Registration.h"
 
 #include "mlir/Parser/Parser.h"

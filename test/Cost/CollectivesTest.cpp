@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Cost/Collectives.h"
+#include "lib/Cost/Collectives.h"
 
 #include "test/Cost/Group.h"
 

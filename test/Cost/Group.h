@@ -9,7 +9,7 @@
 #ifndef DIVISI_TEST_COST_GROUP_H
 #define DIVISI_TEST_COST_GROUP_H
 
-#include "divisi/Cost/Collectives.h"
+#include "lib/Cost/Collectives.h"
 #include "test/Cost/Links.h"
 
 namespace divisi::test {

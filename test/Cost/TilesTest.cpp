@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Cost/Tiles.h"
+#include "lib/Cost/Tiles.h"
 #include "test/Cost/Nests.h"
 
 #include <gtest/gtest.h>

@@ -10,11 +10,11 @@
 
 #include "Programs.h"
 
+#include "PlanPrice.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Plan/PlanModule.h"
-#include "divisi/Plan/PlanPrice.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

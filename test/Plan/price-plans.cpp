@@ -14,17 +14,18 @@
 // of the fullest device. Every other plan is drawn at random; of the others,
 // where more layouts meet, only every eighth operator of the best plan is.
 // Prints a line for each plan that differs and one in the end; exits with 8 if
-// a price differs, or the memory: it may be 5 % less than is held, or 10 % more.
+// a price differs, or the memory: it may be 5 % less than is held, or 10 %
+// more.
 //
 //===----------------------------------------------------------------------===//
 
+#include "PlanPrice.h"
 #include "divisi/Artifact/Memory.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/OpCost.h"
 #include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Cost/StepCost.h"
-#include "divisi/Plan/PlanPrice.h"
 #include "divisi/Profile/HostProcessor.h"
 #include "divisi/Report/Report.h"
 #include "divisi/Route/Router.h"
@@ -56,9 +57,10 @@ static llvm::cl::opt<bool> verbose("verbose");
 }
 
 /// What the planner says of memory may be less than weights, arena and inputs
-/// by so much of them, or more: where all operands of an operator are converted,
-/// it lets go of what they are made from only then, and a program one by one.
-/// Of attention these are three, of SegFormer's the largest tensors that it has.
+/// by so much of them, or more: where all operands of an operator are
+/// converted, it lets go of what they are made from only then, and a program
+/// one by one. Of attention these are three, of SegFormer's the largest tensors
+/// that it has.
 static constexpr double kMemoryUnder = 0.05, kMemoryOver = 0.3;
 
 template <typename T> static T take(Expected<T> value) {
@@ -239,8 +241,7 @@ static void comparePlan(std::unique_ptr<Compilation> plan, unsigned seed,
   mustWork(inOrder.advanceTo(Stage::Schedule));
   // The planner counts tensors: neither what kernels pack nor their scratch.
   mlir::PassManager passes(inOrder.module().getContext());
-  buildLowerPipeline(passes, {.plansScratch = false,
-                              .choosesFormats = false});
+  buildLowerPipeline(passes, {.plansScratch = false, .choosesFormats = false});
   if (failed(passes.run(inOrder.module()))) {
     stop(Status(ExitCode::Internal, "a plan cannot be lowered"));
   }

@@ -19,7 +19,7 @@
 #ifndef DIVISI_TEST_EMULATOR_GRIDEXECUTOR_H
 #define DIVISI_TEST_EMULATOR_GRIDEXECUTOR_H
 
-#include "divisi/Codegen/EmulatedGrid.h"
+#include "lib/Codegen/EmulatedGrid.h"
 #include "test/emulator/AccessLog.h"
 
 #include <cstddef>

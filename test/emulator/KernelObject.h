@@ -9,7 +9,7 @@
 #ifndef DIVISI_TEST_EMULATOR_KERNELOBJECT_H
 #define DIVISI_TEST_EMULATOR_KERNELOBJECT_H
 
-#include "divisi/Codegen/EmulatedGrid.h"
+#include "lib/Codegen/EmulatedGrid.h"
 
 namespace divisi::emulator {
 

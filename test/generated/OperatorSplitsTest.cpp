@@ -18,10 +18,10 @@
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Compiler/CompareTensors.h"
-#include "divisi/Compiler/Execute.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/runtime/kernels/Element.h"
+#include "test/Compiler/Execute.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -123,9 +123,8 @@ public:
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     context.allowUnregisteredDialects();
-    for (const char *name :
-         {"/attention.mlir", "/elementwise.mlir", "/integers.mlir",
-          "/structured.mlir"}) {
+    for (const char *name : {"/attention.mlir", "/elementwise.mlir",
+                             "/integers.mlir", "/structured.mlir"}) {
       modules.push_back(parseSourceFile<ModuleOp>(
           std::string(DIVISI_OPERATORS) + name, &context));
       llvm::append_range(functions, modules.back()->getOps<func::FuncOp>());

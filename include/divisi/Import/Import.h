@@ -9,14 +9,27 @@
 #ifndef DIVISI_IMPORT_IMPORT_H
 #define DIVISI_IMPORT_IMPORT_H
 
-#include "divisi/Import/OnnxModel.h"
+#include "divisi/Support/GlobalStore.h"
 #include "divisi/runtime/kernels/HostTensor.h"
 #include "divisi/runtime/tensors/TensorLabels.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace divisi {
+
+/// Bounds on what a file may ask for, beyond ONNX's own rules.
+struct OnnxLimits {
+  int64_t nodes = 10'000'000;     ///< In the file.
+  int depth = 64;                 ///< Of graphs inside graphs.
+  int rank = 64;                  ///< Of tensors.
+  int64_t expansion = 10'000'000; ///< Nodes after functions are inlined.
+};
 
 /// What a user says about the model's inputs.
 struct ImportOptions {
@@ -45,15 +58,14 @@ struct ImportOptions {
   OnnxLimits limits; ///< On what the file may ask for.
 };
 
-/// Turns `model` into a module with one function @forward, whose arguments (the
-/// inputs without a value) and results carry their ONNX names as `nn.name`.
-/// Loads what it needs of the NN and func dialects. Fails with Usage for dims
-/// that are not given, or do not fit the model; Invalid; Unsupported.
-Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-importModel(const OnnxModel &model, const ImportOptions &options,
-            mlir::MLIRContext &context, GlobalStore &store);
-
-/// readOnnxModel and importModel.
+/// Turns the ONNX model at `path` into a module with one function @forward,
+/// whose arguments (the inputs without a value) and results carry their ONNX
+/// names as `nn.name`. Weights in the file, and in files beneath its folder,
+/// stay mapped in `store`. A model whose bytes `store` has in memory under that
+/// name came through a pipe: files that it names lie beneath the working
+/// directory. Loads what it needs of the NN and func dialects. Fails with File;
+/// Usage for dims that are not given, or do not fit the model; Invalid;
+/// Unsupported.
 Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importOnnx(const std::string &path, const ImportOptions &options,
            mlir::MLIRContext &context, GlobalStore &store);

@@ -111,7 +111,7 @@ private:
                                   scratchpad.data());
         });
     ready_ = bool(constant_);
-    sharesWeights_ = sharesWeights(call);
+    sharesWeights_ = sharesWeights(call, plan);
   }
 
   /// Whether clips see no NaN. No sum has more terms than there are weights.

@@ -12,9 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_IMPORT_ONNXMODEL_H
-#define DIVISI_IMPORT_ONNXMODEL_H
+#ifndef DIVISI_LIB_IMPORT_ONNXMODEL_H
+#define DIVISI_LIB_IMPORT_ONNXMODEL_H
 
+#include "divisi/Import/Import.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/runtime/kernels/Tensor.h"
 
@@ -117,14 +118,6 @@ struct OnnxModel {
 /// `domain:name:overload`.
 std::string functionKey(const OnnxNode &node);
 
-/// Bounds on what a file may ask for, beyond ONNX's own rules.
-struct OnnxLimits {
-  int64_t nodes = 10'000'000;     ///< In the file.
-  int depth = 64;                 ///< Of graphs inside graphs.
-  int rank = 64;                  ///< Of tensors.
-  int64_t expansion = 10'000'000; ///< Nodes after functions are inlined.
-};
-
 /// Reads and checks the model at `path`. Weights in the file, and in files
 /// beneath its folder, stay mapped in `store`. A model whose bytes `store` has
 /// in memory under that name came through a pipe: files that it names lie
@@ -147,4 +140,4 @@ Expected<OnnxFunction> functionBody(const OnnxNode &node,
 
 } // namespace divisi
 
-#endif // DIVISI_IMPORT_ONNXMODEL_H
+#endif // DIVISI_LIB_IMPORT_ONNXMODEL_H

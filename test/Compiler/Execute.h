@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_COMPILER_EXECUTE_H
-#define DIVISI_COMPILER_EXECUTE_H
+#ifndef DIVISI_TEST_COMPILER_EXECUTE_H
+#define DIVISI_TEST_COMPILER_EXECUTE_H
 
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Status.h"
@@ -39,4 +39,4 @@ evaluateOnHost(mlir::func::FuncOp function,
 
 } // namespace divisi
 
-#endif // DIVISI_COMPILER_EXECUTE_H
+#endif // DIVISI_TEST_COMPILER_EXECUTE_H

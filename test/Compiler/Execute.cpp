@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Compiler/Execute.h"
+#include "Execute.h"
 
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/runtime/core/Session.h"

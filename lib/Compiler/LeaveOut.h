@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_COMPILER_LEAVEOUT_H
-#define DIVISI_COMPILER_LEAVEOUT_H
+#ifndef DIVISI_LIB_COMPILER_LEAVEOUT_H
+#define DIVISI_LIB_COMPILER_LEAVEOUT_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -35,4 +35,4 @@ void leaveOut(mlir::MLIRContext &context, std::vector<std::string> passes);
 
 } // namespace divisi
 
-#endif // DIVISI_COMPILER_LEAVEOUT_H
+#endif // DIVISI_LIB_COMPILER_LEAVEOUT_H

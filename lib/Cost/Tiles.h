@@ -20,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_COST_TILES_H
-#define DIVISI_COST_TILES_H
+#ifndef DIVISI_LIB_COST_TILES_H
+#define DIVISI_LIB_COST_TILES_H
 
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Layout/Loops.h"
@@ -38,4 +38,4 @@ double tiledFlops(const LoopNest &nest, const Grid &grid, const Split &split,
 
 } // namespace divisi
 
-#endif // DIVISI_COST_TILES_H
+#endif // DIVISI_LIB_COST_TILES_H

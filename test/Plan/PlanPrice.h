@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_PLAN_PLANPRICE_H
-#define DIVISI_PLAN_PLANPRICE_H
+#ifndef DIVISI_TEST_PLAN_PLANPRICE_H
+#define DIVISI_TEST_PLAN_PLANPRICE_H
 
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Support/Status.h"
@@ -34,4 +34,4 @@ Expected<PlanPrice> priceOfPlan(mlir::ModuleOp module, const Cluster &cluster);
 
 } // namespace divisi
 
-#endif // DIVISI_PLAN_PLANPRICE_H
+#endif // DIVISI_TEST_PLAN_PLANPRICE_H

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Plan/PlanPrice.h"
+#include "PlanPrice.h"
 
-#include "PresentPlan.h"
+#include "lib/Plan/PresentPlan.h"
 
 using namespace mlir;
 using namespace divisi;

@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_COST_COLLECTIVES_H
-#define DIVISI_COST_COLLECTIVES_H
+#ifndef DIVISI_LIB_COST_COLLECTIVES_H
+#define DIVISI_LIB_COST_COLLECTIVES_H
 
 #include "divisi/Cluster/GridLinks.h"
 
@@ -76,4 +76,4 @@ double treeLatency(Protocol protocol, const Reach &reach,
 
 } // namespace divisi
 
-#endif // DIVISI_COST_COLLECTIVES_H
+#endif // DIVISI_LIB_COST_COLLECTIVES_H

@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_CODEGEN_EMULATEDGRID_H
-#define DIVISI_CODEGEN_EMULATEDGRID_H
+#ifndef DIVISI_LIB_CODEGEN_EMULATEDGRID_H
+#define DIVISI_LIB_CODEGEN_EMULATEDGRID_H
 
 #include <cstdint>
 
@@ -67,4 +67,4 @@ inline constexpr char emulatedFunctionName[] = "divisi_emulated_2";
 
 } // namespace divisi
 
-#endif // DIVISI_CODEGEN_EMULATEDGRID_H
+#endif // DIVISI_LIB_CODEGEN_EMULATEDGRID_H
