@@ -177,16 +177,25 @@ Tensor GraphImporter::stack(std::vector<Tensor> parts, int64_t axis,
   return emitter_.concat(parts, axis);
 }
 
+/// The inputs of a node with graphs; nothing if something has failed, or if one
+/// is missing: then its graphs are surveyed.
+std::optional<std::vector<Tensor>>
+GraphImporter::knownInputs(const OnnxNode &node, Scope &scope) {
+  auto inputs = inputsOf(node, scope);
+  if (inputs && llvm::is_contained(*inputs, missing_)) {
+    bindMissing(node, scope);
+    surveyGraphs(node, scope);
+    return std::nullopt;
+  }
+  return inputs;
+}
+
 /// Trip count and condition, then what is carried from step to step. The body
 /// also takes its step's number, and first gives whether there is a next one.
 void GraphImporter::importLoop(const OnnxNode &node, Scope &scope) {
-  auto inputs = inputsOf(node, scope);
+  auto inputs = knownInputs(node, scope);
   if (!inputs) {
     return;
-  }
-  if (llvm::is_contained(*inputs, missing_)) {
-    bindMissing(node, scope);
-    return surveyGraphs(node, scope);
   }
   size_t carriedCount = inputs->size() < 2 ? 0 : inputs->size() - 2;
   const OnnxGraph *body =
@@ -275,13 +284,9 @@ std::optional<int64_t> GraphImporter::stepsOfScan(const OnnxNode &node,
 
 /// States, which are carried from step to step, then what is scanned.
 void GraphImporter::importScan(const OnnxNode &node, Scope &scope) {
-  auto inputs = inputsOf(node, scope);
+  auto inputs = knownInputs(node, scope);
   if (!inputs) {
     return;
-  }
-  if (llvm::is_contained(*inputs, missing_)) {
-    bindMissing(node, scope);
-    return surveyGraphs(node, scope);
   }
   if (node.sinceVersion < 9) {
     return emitter_.fail(ExitCode::Unsupported,

@@ -94,6 +94,8 @@ private:
   std::vector<Tensor> graphOutputs(const OnnxGraph &graph, Scope &scope);
   std::optional<std::vector<Tensor>> inputsOf(const OnnxNode &node,
                                               const Scope &scope);
+  std::optional<std::vector<Tensor>> knownInputs(const OnnxNode &node,
+                                                 Scope &scope);
   void bindResults(const OnnxNode &node, const std::vector<Tensor> &results,
                    Scope &scope);
   Tensor lookUp(const std::string &name, const Scope &scope);

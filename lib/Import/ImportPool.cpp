@@ -131,16 +131,23 @@ static Tensor indicesOfMax(NodeImporter &node, const Tensor &x,
   return emit.binary("add", where, first);
 }
 
+/// The window over the image that is pooled; nothing if something has failed.
+static std::optional<Window> readPool(NodeImporter &node) {
+  if (!checkImage(node)) {
+    return std::nullopt;
+  }
+  Window window = readWindow(node, node.getInts("kernel_shape"),
+                             spatialDims(node.input(0)));
+  return node.failed() ? std::nullopt : std::optional(std::move(window));
+}
+
 static void importMaxPool(NodeImporter &node) {
   const Tensor &x = node.input(0);
-  if (!checkImage(node)) {
+  std::optional<Window> read = readPool(node);
+  if (!read) {
     return;
   }
-  Window window =
-      readWindow(node, node.getInts("kernel_shape"), spatialDims(x));
-  if (node.failed()) {
-    return;
-  }
+  const Window &window = *read;
   node.setResult(0, emitPool(node, "pool_max", x, window, x->type));
   if (node.wantsOutput(1)) {
     node.setResult(1, indicesOfMax(node, x, window));
@@ -175,19 +182,16 @@ static Tensor countTensor(NodeImporter &node, const Window &window,
 
 static void importAveragePool(NodeImporter &node) {
   const Tensor &x = node.input(0);
-  if (!checkImage(node)) {
+  std::optional<Window> read = readPool(node);
+  if (!read) {
     return;
   }
-  Window window =
-      readWindow(node, node.getInts("kernel_shape"), spatialDims(x));
-  for (size_t i = 0; i < window.count.size() && !node.failed(); ++i) {
+  const Window &window = *read;
+  for (size_t i = 0; i < window.count.size(); ++i) {
     if (window.count[i] > int64_t{1} << 24 || window.kernel[i] > int64_t{1}
                                                                      << 16) {
       return node.unsupported("its window or result is too large");
     }
-  }
-  if (node.failed()) {
-    return;
   }
   Emitter &emit = node.emitter();
   rt::DType type = rt::sumType(x->type);
@@ -219,14 +223,11 @@ static Tensor rootOf(Emitter &emit, const Tensor &x, int64_t p) {
 static void importLpPool(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
-  if (!checkImage(node)) {
+  std::optional<Window> read = readPool(node);
+  if (!read) {
     return;
   }
-  Window window =
-      readWindow(node, node.getInts("kernel_shape"), spatialDims(x));
-  if (node.failed()) {
-    return;
-  }
+  const Window &window = *read;
   int64_t p = node.getInt("p", 2);
   rt::DType type = rt::sumType(x->type);
   Tensor sum = emitPool(node, "pool_sum", powerOf(emit, emit.cast(x, type), p),

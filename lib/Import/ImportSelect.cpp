@@ -20,6 +20,16 @@ using namespace divisi;
 using rt::DType;
 using Ints = std::vector<int64_t>;
 
+/// The attribute `axis` of a node with the operand `x`; without one 0, and `x`
+/// becomes all its elements in one line.
+static int64_t axisOrLine(NodeImporter &node, Tensor &x) {
+  if (node.hasAttribute("axis")) {
+    return node.normalizeAxis(node.getInt("axis"), x->rank());
+  }
+  x = node.emitter().reshape(x, {x->count()});
+  return 0;
+}
+
 /// Along an axis, or of all elements in one line.
 static void importCompress(NodeImporter &node) {
   Emitter &emit = node.emitter();
@@ -28,12 +38,7 @@ static void importCompress(NodeImporter &node) {
   if (!condition) {
     return;
   }
-  int64_t axis = 0;
-  if (node.hasAttribute("axis")) {
-    axis = node.normalizeAxis(node.getInt("axis"), x->rank());
-  } else {
-    x = emit.reshape(x, {x->count()});
-  }
+  int64_t axis = axisOrLine(node, x);
   if (node.failed()) {
     return;
   }
@@ -175,16 +180,11 @@ static void importUnique(NodeImporter &node) {
     return;
   }
   Tensor x = node.input(0);
-  int64_t axis = 0;
-  if (node.hasAttribute("axis")) {
-    axis = node.normalizeAxis(node.getInt("axis"), x->rank());
-  } else {
-    x = emit.reshape(x, {x->count()});
-    *given = given->reshaped(x->dims);
-  }
+  int64_t axis = axisOrLine(node, x);
   if (node.failed()) {
     return;
   }
+  *given = given->reshaped(x->dims);
   Ints groupOf, firsts, counts;
   for (const Group &group : groupSlices(
            Slices(*given, axis), node.getInt("sorted", 1) != 0, groupOf)) {
