@@ -8,9 +8,9 @@
 
 #include "lib/Codegen/RowProgram.h"
 #include "divisi/runtime/kernels/Element.h"
-#include "lib/Codegen/PartFunctions.h"
 
 #include <algorithm>
+#include <span>
 
 using namespace divisi;
 
@@ -56,11 +56,6 @@ private:
 
 } // namespace
 
-static bool isTest(Function function) {
-  return function == Function::IsNan || function == Function::IsInf ||
-         (function >= Function::Eq && function <= Function::Ge);
-}
-
 static bool isByte(rt::DType type) {
   return type == rt::DType::I8 || type == rt::DType::U8;
 }
@@ -73,7 +68,8 @@ rt::DType divisi::computedAs(rt::DType type) {
 int Builder::map(Function function, std::vector<int> operands) {
   Node node{Kind::Map, std::move(operands)};
   node.function = function;
-  node.type = isTest(function) ? rt::DType::Bool : typeOf(node.operands.back());
+  bool isTest = rt::factsOf(function).has(rt::Tests);
+  node.type = isTest ? rt::DType::Bool : typeOf(node.operands.back());
   node.isStill = true;
   for (int operand : node.operands) {
     node.isStill &= program.nodes[operand].isStill;
@@ -214,15 +210,32 @@ static std::optional<int> addScaled(const rt::RegionPart &part,
 
 /// Whether to compute it again costs more than to read it.
 static bool isCostly(const std::vector<Node> &nodes, const Node &node) {
-  using enum Function;
-  Function function = node.function;
-  bool isArithmetic = function <= Min;
-  return (isArithmetic && node.operands[0] != node.operands[1] &&
-          !nodes[node.operands[0]].isStill &&
-          !nodes[node.operands[1]].isStill) ||
-         function == Exp || function == Log || function == Erf ||
-         function == Tanh || function == Sigmoid || function == Silu ||
-         function == GeluErf || function == GeluTanh;
+  switch (rt::factsOf(node.function).cost) {
+  case rt::FunctionCost::Few:
+    return false;
+  case rt::FunctionCost::Pair:
+    return node.operands[0] != node.operands[1] &&
+           !nodes[node.operands[0]].isStill && !nodes[node.operands[1]].isStill;
+  case rt::FunctionCost::Many:
+    return true;
+  }
+  return true;
+}
+
+/// Whether elements are of one type that is computed with, and is in `set`.
+static bool areOf(unsigned set, std::span<const rt::DType> types) {
+  return std::ranges::all_of(types, [&](rt::DType type) {
+    return (rt::typeBit(type) & set) != 0 &&
+           computedAs(type) == computedAs(types.front());
+  });
+}
+
+/// Whether elements of these types are what the function takes.
+static bool takes(Function function, std::span<const rt::DType> types) {
+  constexpr unsigned field = rt::typeBit(rt::DType::Field);
+  bool chooses = function == Function::Select;
+  return (!chooses || types.front() == rt::DType::Bool) &&
+         areOf(rt::typesOf(function) & ~field, types.subspan(chooses ? 1 : 0));
 }
 
 /// The node of `part`, of which `values` has those that it reads.
@@ -236,7 +249,7 @@ static std::optional<int> addPart(const rt::RegionPart &part,
     read.push_back(types[operand]);
     nodes.push_back(values[operand]);
   }
-  if (rt::isRowOperator(part.op)) {
+  if (rt::findRowOperator(part.op)) {
     if (!areOf(rt::Floats, read)) {
       return std::nullopt;
     }
@@ -255,11 +268,11 @@ static std::optional<int> addPart(const rt::RegionPart &part,
     return builder.cast(nodes[0], read[0], part.results[0].type,
                         part.attributes.getInt("saturate", 1) != 0);
   }
-  std::optional<Function> function = functionOf(part);
-  if (!function || !takes(*function, read)) {
+  const rt::ScalarFacts *facts = rt::findFunction(part.op, part.attributes);
+  if (!facts || !takes(facts->function, read)) {
     return std::nullopt;
   }
-  return builder.map(*function, std::move(nodes));
+  return builder.map(facts->function, std::move(nodes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -298,7 +311,7 @@ bool RowProgram::isForVectors() const {
         isByte(node.type) && (!isMap || node.function == Function::Narrow);
     bool takesCode = isMap && node.function == Function::Widen;
     return (isPlain(node.type) || isCode) &&
-           (!isMap || (node.function <= Function::Narrow &&
+           (!isMap || (rt::factsOf(node.function).has(rt::ForVectors) &&
                        (takesCode || isPlain(operandType(node)))));
   });
 }

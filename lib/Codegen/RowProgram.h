@@ -24,74 +24,15 @@
 #define DIVISI_LIB_CODEGEN_ROWPROGRAM_H
 
 #include "divisi/runtime/code/RowNest.h"
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 
 #include <optional>
 #include <vector>
 
 namespace divisi {
 
-/// A function of elements. Those of logical values are bitwise, too. Those
-/// behind `Narrow` are not made for vectors.
-enum class Function : uint8_t {
-  Add,
-  Sub,
-  Mul,
-  Div,
-  Max,
-  Min,
-  Neg,
-  Abs,
-  Sign,
-  Relu,
-  Sqrt,
-  Rsqrt,
-  Exp,
-  Log,
-  Erf,
-  Tanh,
-  Sigmoid,
-  Silu,
-  HardSwish,
-  GeluErf,
-  GeluTanh,
-  Floor,
-  Ceil,
-  Round,
-  Not,
-  And,
-  Or,
-  Xor,
-  IsNan,
-  IsInf,
-  Eq,
-  Ne,
-  Lt,
-  Le,
-  Gt,
-  Ge,
-  Select,
-  Widen,  ///< An integer of 8 bits as f32.
-  Narrow, ///< The opposite, of a number that it holds.
-  Sin,
-  Cos,
-  Tan,
-  Asin,
-  Acos,
-  Atan,
-  Sinh,
-  Cosh,
-  Asinh,
-  Acosh,
-  Atanh,
-  Pow,
-  FMod,     ///< With the dividend's sign.
-  FloorMod, ///< With the divisor's sign.
-  ShiftLeft,
-  ShiftRight,
-  Cast,            ///< As rt::convertElement().
-  CastUnsaturated, ///< The same to f8, without saturation.
-  CastToOdd,       ///< To f32 that is rounded once more, as rt::roundToOdd().
-};
+/// What a node computes of its operands.
+using Function = rt::ScalarFunction;
 
 /// What elements of `type` are computed as: f32 for narrower floats, else the
 /// same. What is only stored stays so.

@@ -93,8 +93,10 @@ Value divisi::emitTyped(ImplicitLocOpBuilder &builder, Function function,
   if (!rt::isFloatType(from)) {
     return emitInteger(builder, function, from, operands);
   }
-  return function < Function::Select ? emitFunction(builder, function, operands)
-         : function == Function::FloorMod
+  if (rt::factsOf(function).has(rt::ForVectors)) {
+    return emitFunction(builder, function, operands);
+  }
+  return function == Function::FloorMod
              ? emitFloorMod(builder, operands)
              : emitByReal(builder, function, operands);
 }

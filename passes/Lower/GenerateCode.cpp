@@ -161,7 +161,7 @@ LogicalResult GenerateCodePass::addCode(CallOp call, CallSites &sites) {
 /// Whether `call`, of one operator, may become a region.
 static bool mayStandAlone(CallOp call) {
   StringRef op = call.getCallee();
-  return !call.isFused() && (rt::isElementwise(op) || rt::isRowOperator(op));
+  return !call.isFused() && (rt::isElementwise(op) || rt::findRowOperator(op));
 }
 
 /// The same as a call with a region, in front of it.

@@ -43,7 +43,7 @@ std::optional<GridColumns> GridColumns::of(const CallSite &site) {
   Checks checks(site, ignored);
   GridColumns made;
   Dims axes;
-  if (!isRowOperator(site.op) || site.region || !checks.counts(1, 1) ||
+  if (!findRowOperator(site.op) || site.region || !checks.counts(1, 1) ||
       hasFormats(site) || (typeBit(site.operands[0].type) & Floats) == 0 ||
       !checks.resultType(0, site.operands[0].type) ||
       !checks.resultRank(0, site.operands[0].rank()) ||

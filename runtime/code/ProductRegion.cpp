@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/code/ProductRegion.h"
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 #include "runtime/code/StridedProduct.h"
 
 #include <algorithm>
@@ -86,11 +87,13 @@ bool ProductRegion::take(const RegionPart &part, int chain) {
       part.results[0].type != made_.type || made_.type == DType::F64) {
     return false;
   }
-  if (part.op == "nn.gelu") {
-    hasGelu_ = part.attributes.getString("approximate") == "tanh";
-    return hasGelu_;
+  const ScalarFacts *facts = findFunction(part.op, part.attributes);
+  if (facts && facts->function == ScalarFunction::GeluTanh) {
+    hasGelu_ = true;
+    return true;
   }
-  int other = part.op == "nn.add" && part.operands.size() == 2
+  bool isSum = facts && facts->function == ScalarFunction::Add;
+  int other = isSum && part.operands.size() == 2
                   ? part.operands[part.operands[0] == chain]
                   : -1;
   if (other < 0 || other >= static_cast<int>(site_->operands.size())) {

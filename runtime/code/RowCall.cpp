@@ -102,7 +102,7 @@ static Region regionOf(const CallSite &site) {
 
 std::optional<RowCall> RowCall::of(const CallSite &site) {
   bool isAlone =
-      !site.region && (isElementwise(site.op) || isRowOperator(site.op));
+      !site.region && (isElementwise(site.op) || findRowOperator(site.op));
   if (site.results.empty() ||
       !(isAlone || (site.region && !site.region->parts.empty()))) {
     return std::nullopt;

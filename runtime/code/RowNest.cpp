@@ -8,6 +8,7 @@
 
 #include "divisi/runtime/code/RowNest.h"
 #include "divisi/runtime/kernels/OperatorKinds.h"
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 #include "runtime/kernels/Formats.h"
 
 #include <algorithm>
@@ -32,7 +33,8 @@ private:
   bool placeOperands(size_t part);
   bool placeTransposed(const RegionPart &part, const Places &places);
   bool place(int value, const Places &places);
-  bool addRow(const RegionPart &part, const Places &places);
+  bool addRow(const RegionPart &part, const RowOperator &row,
+              const Places &places);
   std::optional<std::vector<Dims>> groupDims() const;
   Dims storedDims(int value) const;
   bool joins(int64_t before, int64_t dim) const;
@@ -49,21 +51,23 @@ private:
 
 } // namespace
 
-bool divisi::rt::isRowOperator(std::string_view op) {
-  return op == "nn.normalize" || op == "nn.softmax";
+static constexpr RowOperator rowOperators[] = {
+    {"nn.normalize", "axes", false, 3},
+    {"nn.softmax", "axis", true, 4},
+};
+
+const RowOperator *divisi::rt::findRowOperator(std::string_view op) {
+  const auto *found = std::ranges::find(rowOperators, op, &RowOperator::op);
+  return found == std::end(rowOperators) ? nullptr : found;
 }
 
 /// Whether its functions take many instructions, or read several tensors.
-static bool isCostly(std::string_view op) {
-  for (std::string_view costly :
-       {"nn.softmax", "nn.exp", "nn.log", "nn.erf", "nn.tanh", "nn.sigmoid",
-        "nn.silu", "nn.gelu", "nn.add", "nn.sub", "nn.mul", "nn.div", "nn.max",
-        "nn.min"}) {
-    if (op == costly) {
-      return true;
-    }
+static bool isCostly(const RegionPart &part) {
+  if (const RowOperator *row = findRowOperator(part.op)) {
+    return row->isCostly;
   }
-  return false;
+  const ScalarFacts *facts = findFunction(part.op, part.attributes);
+  return facts && facts->cost != FunctionCost::Few;
 }
 
 NestFinder::NestFinder(const CallSite &site, int64_t barrier)
@@ -127,9 +131,11 @@ bool NestFinder::placeResults() {
 }
 
 /// Notes the dimensions that `part` needs whole.
-bool NestFinder::addRow(const RegionPart &part, const Places &places) {
-  Dims axes = part.op == "nn.softmax" ? Dims{part.attributes.getInt("axis", -1)}
-                                      : part.attributes.getInts("axes");
+bool NestFinder::addRow(const RegionPart &part, const RowOperator &row,
+                        const Places &places) {
+  std::string name(row.axes);
+  const auto *axis = part.attributes.find<int64_t>(name);
+  Dims axes = axis ? Dims{*axis} : part.attributes.getInts(name);
   std::vector<bool> isRow(isRow_.size());
   for (int64_t axis : axes) {
     if (axis < 0 || axis >= static_cast<int64_t>(places.size())) {
@@ -183,14 +189,14 @@ bool NestFinder::placeOperands(size_t number) {
   if (part.op == "nn.transpose") {
     return placeTransposed(part, places);
   }
-  bool isRow = isRowOperator(part.op);
-  if (isRow ? !addRow(part, places) : !isElementwise(part.op)) {
+  const RowOperator *row = findRowOperator(part.op);
+  if (row ? !addRow(part, *row, places) : !isElementwise(part.op)) {
     return false;
   }
   for (int value : part.operands) {
     const TensorInfo &operand = *infos_[value];
     if (operand.rank() > made.rank() ||
-        (isRow && operand.rank() != made.rank())) {
+        (row && operand.rank() != made.rank())) {
       return false;
     }
     Places at(operand.rank(), -1);
@@ -282,7 +288,7 @@ std::optional<RowNest> NestFinder::find() {
   RowNest nest;
   nest.hasRowOperators = hasRows_;
   for (const RegionPart &part : site_.region->parts) {
-    nest.scratchRows += hasRows_ && isCostly(part.op);
+    nest.scratchRows += hasRows_ && isCostly(part);
   }
   for (const Dims &group : *groups) {
     int64_t extent = 1;

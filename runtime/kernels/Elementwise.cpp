@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Scalars.h"
 
@@ -260,11 +261,11 @@ static std::unique_ptr<PreparedKernel> prepareRow(const CallSite &site,
              : noKernelFor(checks, site.operands[0].type);
 }
 
-template <typename F, unsigned Types>
+template <ScalarFunction Name, typename F>
 static std::unique_ptr<PreparedKernel> prepareBinary(const CallSite &site,
                                                      std::string &error) {
   DType type = site.operands[0].type;
-  return prepareRow(site, error, rowOf<F, Types, false>(type), type);
+  return prepareRow(site, error, rowOf<F, typesOf(Name), false>(type), type);
 }
 
 static std::unique_ptr<PreparedKernel> prepareShift(const CallSite &site,
@@ -273,8 +274,10 @@ static std::unique_ptr<PreparedKernel> prepareShift(const CallSite &site,
   if (!Checks(site, error).getInt("left", 0, 1, left)) {
     return nullptr;
   }
-  return left ? prepareBinary<Shift<true>, Ints>(site, error)
-              : prepareBinary<Shift<false>, Ints>(site, error);
+  return left ? prepareBinary<ScalarFunction::ShiftLeft, Shift<true>>(site,
+                                                                      error)
+              : prepareBinary<ScalarFunction::ShiftRight, Shift<false>>(site,
+                                                                        error);
 }
 
 static std::unique_ptr<PreparedKernel> prepareMod(const CallSite &site,
@@ -283,8 +286,8 @@ static std::unique_ptr<PreparedKernel> prepareMod(const CallSite &site,
   if (!Checks(site, error).getInt("fmod", 0, 1, fmod)) {
     return nullptr;
   }
-  return fmod ? prepareBinary<FMod, Numbers>(site, error)
-              : prepareBinary<FloorMod, Numbers>(site, error);
+  return fmod ? prepareBinary<ScalarFunction::FMod, FMod>(site, error)
+              : prepareBinary<ScalarFunction::FloorMod, FloorMod>(site, error);
 }
 
 static std::unique_ptr<PreparedKernel> prepareCompare(const CallSite &site,
@@ -292,9 +295,12 @@ static std::unique_ptr<PreparedKernel> prepareCompare(const CallSite &site,
   static constexpr std::string_view choices[] = {"eq", "ne", "lt",
                                                  "le", "gt", "ge"};
   static constexpr BinaryRow (*rows[])(DType) = {
-      rowOf<Eq, Comparable, true>, rowOf<Ne, Comparable, true>,
-      rowOf<Lt, Comparable, true>, rowOf<Le, Comparable, true>,
-      rowOf<Gt, Comparable, true>, rowOf<Ge, Comparable, true>};
+      rowOf<Eq, typesOf(ScalarFunction::Eq), true>,
+      rowOf<Ne, typesOf(ScalarFunction::Ne), true>,
+      rowOf<Lt, typesOf(ScalarFunction::Lt), true>,
+      rowOf<Le, typesOf(ScalarFunction::Le), true>,
+      rowOf<Gt, typesOf(ScalarFunction::Gt), true>,
+      rowOf<Ge, typesOf(ScalarFunction::Ge), true>};
   size_t predicate = 0;
   if (!Checks(site, error).getChoice("predicate", choices, predicate)) {
     return nullptr;
@@ -362,20 +368,28 @@ static std::unique_ptr<PreparedKernel> prepareSelect(const CallSite &site,
   }
 }
 
+/// The kernel of the operator that computes the function, whatever its
+/// attributes.
+template <ScalarFunction Name, typename F> static constexpr Kernel binary() {
+  constexpr const ScalarFacts &facts = factsOf(Name);
+  static_assert(facts.operands == 2 && facts.attribute.empty());
+  return {facts.op, 1, KernelUse::Parts, queryInPlace, prepareBinary<Name, F>};
+}
+
 std::span<const Kernel> elementwiseKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.add", 1, Parts, queryInPlace, prepareBinary<Add, Numbers>},
-      {"nn.sub", 1, Parts, queryInPlace, prepareBinary<Sub, Numbers>},
-      {"nn.mul", 1, Parts, queryInPlace, prepareBinary<Mul, Numbers>},
-      {"nn.div", 1, Parts, queryInPlace, prepareBinary<Div, Numbers>},
-      {"nn.pow", 1, Parts, queryInPlace, prepareBinary<Pow, Numbers>},
-      {"nn.max", 1, Parts, queryInPlace, prepareBinary<Max, Comparable>},
-      {"nn.min", 1, Parts, queryInPlace, prepareBinary<Min, Comparable>},
+      binary<ScalarFunction::Add, Add>(),
+      binary<ScalarFunction::Sub, Sub>(),
+      binary<ScalarFunction::Mul, Mul>(),
+      binary<ScalarFunction::Div, Div>(),
+      binary<ScalarFunction::Pow, Pow>(),
+      binary<ScalarFunction::Max, Max>(),
+      binary<ScalarFunction::Min, Min>(),
       {"nn.mod", 1, Parts, queryInPlace, prepareMod},
-      {"nn.and", 1, Parts, queryInPlace, prepareBinary<And, Logical>},
-      {"nn.or", 1, Parts, queryInPlace, prepareBinary<Or, Logical>},
-      {"nn.xor", 1, Parts, queryInPlace, prepareBinary<Xor, Logical>},
+      binary<ScalarFunction::And, And>(),
+      binary<ScalarFunction::Or, Or>(),
+      binary<ScalarFunction::Xor, Xor>(),
       {"nn.shift", 1, Parts, queryInPlace, prepareShift},
       {"nn.compare", 1, Parts, queryInPlace, prepareCompare},
       {"nn.select", 1, Parts, queryInPlace, prepareSelect},

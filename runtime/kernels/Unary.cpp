@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/FieldFunctions.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>
@@ -17,10 +17,42 @@
 namespace divisi::rt {
 namespace {
 
-// Those of the field are found by their argument.
-using std::sqrt, std::exp, std::log, std::erf, std::sin, std::cos, std::tan,
-    std::asin, std::acos, std::atan, std::sinh, std::cosh, std::asinh,
-    std::acosh, std::atanh, std::tanh, std::floor, std::ceil, std::nearbyint;
+/// A function of floats that `OfFloats` computes. Of the field it is its
+/// operator's name.
+template <ScalarFunction Name, auto OfFloats> struct Named {
+  template <typename T> T operator()(T x) const {
+    if constexpr (isField<T>) {
+      return uninterpreted(factsOf(Name).op.substr(3), x);
+    } else {
+      return OfFloats(x);
+    }
+  }
+};
+using Sqrt = Named<ScalarFunction::Sqrt, [](auto x) { return std::sqrt(x); }>;
+using Exp = Named<ScalarFunction::Exp, [](auto x) { return std::exp(x); }>;
+using Log = Named<ScalarFunction::Log, [](auto x) { return std::log(x); }>;
+using Erf = Named<ScalarFunction::Erf, [](auto x) { return std::erf(x); }>;
+using Tanh = Named<ScalarFunction::Tanh, [](auto x) { return std::tanh(x); }>;
+using Sin = Named<ScalarFunction::Sin, [](auto x) { return std::sin(x); }>;
+using Cos = Named<ScalarFunction::Cos, [](auto x) { return std::cos(x); }>;
+using Tan = Named<ScalarFunction::Tan, [](auto x) { return std::tan(x); }>;
+using Asin = Named<ScalarFunction::Asin, [](auto x) { return std::asin(x); }>;
+using Acos = Named<ScalarFunction::Acos, [](auto x) { return std::acos(x); }>;
+using Atan = Named<ScalarFunction::Atan, [](auto x) { return std::atan(x); }>;
+using Sinh = Named<ScalarFunction::Sinh, [](auto x) { return std::sinh(x); }>;
+using Cosh = Named<ScalarFunction::Cosh, [](auto x) { return std::cosh(x); }>;
+using Asinh =
+    Named<ScalarFunction::Asinh, [](auto x) { return std::asinh(x); }>;
+using Acosh =
+    Named<ScalarFunction::Acosh, [](auto x) { return std::acosh(x); }>;
+using Atanh =
+    Named<ScalarFunction::Atanh, [](auto x) { return std::atanh(x); }>;
+using Floor =
+    Named<ScalarFunction::Floor, [](auto x) { return std::floor(x); }>;
+using Ceil = Named<ScalarFunction::Ceil, [](auto x) { return std::ceil(x); }>;
+/// Half to even: the default rounding of the processor.
+using Round =
+    Named<ScalarFunction::Round, [](auto x) { return std::nearbyint(x); }>;
 
 struct Neg {
   template <typename T> T operator()(T x) const {
@@ -49,64 +81,16 @@ struct Sign {
 struct Relu {
   template <typename T> T operator()(T x) const { return x < 0 ? T(0) : x; }
 };
-struct Sqrt {
-  template <typename T> T operator()(T x) const { return sqrt(x); }
-};
 struct Rsqrt {
-  template <typename T> T operator()(T x) const { return 1 / sqrt(x); }
-};
-struct Exp {
-  template <typename T> T operator()(T x) const { return exp(x); }
-};
-struct Log {
-  template <typename T> T operator()(T x) const { return log(x); }
-};
-struct Erf {
-  template <typename T> T operator()(T x) const { return erf(x); }
-};
-struct Sin {
-  template <typename T> T operator()(T x) const { return sin(x); }
-};
-struct Cos {
-  template <typename T> T operator()(T x) const { return cos(x); }
-};
-struct Tan {
-  template <typename T> T operator()(T x) const { return tan(x); }
-};
-struct Asin {
-  template <typename T> T operator()(T x) const { return asin(x); }
-};
-struct Acos {
-  template <typename T> T operator()(T x) const { return acos(x); }
-};
-struct Atan {
-  template <typename T> T operator()(T x) const { return atan(x); }
-};
-struct Sinh {
-  template <typename T> T operator()(T x) const { return sinh(x); }
-};
-struct Cosh {
-  template <typename T> T operator()(T x) const { return cosh(x); }
-};
-struct Asinh {
-  template <typename T> T operator()(T x) const { return asinh(x); }
-};
-struct Acosh {
-  template <typename T> T operator()(T x) const { return acosh(x); }
-};
-struct Atanh {
-  template <typename T> T operator()(T x) const { return atanh(x); }
-};
-struct Tanh {
-  template <typename T> T operator()(T x) const { return tanh(x); }
+  template <typename T> T operator()(T x) const { return 1 / Sqrt()(x); }
 };
 struct Sigmoid {
   /// The exponential of a negative number never overflows.
   template <typename T> T operator()(T x) const {
     if constexpr (isField<T>) {
-      return 1 / (1 + exp(-x));
+      return 1 / (1 + Exp()(-x));
     } else {
-      T e = exp(-std::fabs(x));
+      T e = Exp()(-std::fabs(x));
       return (x < 0 ? e : T(1)) / (1 + e);
     }
   }
@@ -121,25 +105,15 @@ struct HardSwish {
     return x * (share < T(0) ? T(0) : T(1) < share ? T(1) : share);
   }
 };
-struct Floor {
-  template <typename T> T operator()(T x) const { return floor(x); }
-};
-struct Ceil {
-  template <typename T> T operator()(T x) const { return ceil(x); }
-};
-struct Round {
-  /// Half to even: the default rounding of the processor.
-  template <typename T> T operator()(T x) const { return nearbyint(x); }
-};
 struct GeluErf {
   template <typename T> T operator()(T x) const {
-    return T(0.5) * x * (1 + erf(x * T(0.70710678118654752440)));
+    return T(0.5) * x * (1 + Erf()(x * T(0.70710678118654752440)));
   }
 };
 struct GeluTanh {
   template <typename T> T operator()(T x) const {
     T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
-    return T(0.5) * x * (1 + tanh(inner));
+    return T(0.5) * x * (1 + Tanh()(inner));
   }
 };
 struct Not {
@@ -259,18 +233,19 @@ static std::unique_ptr<PreparedKernel> prepareRow(const CallSite &site,
 }
 
 /// An operator whose result has its operand's type.
-template <typename F, unsigned Types>
+template <ScalarFunction Name, typename F>
 static std::unique_ptr<PreparedKernel> prepareUnary(const CallSite &site,
                                                     std::string &error) {
   DType type = site.operands[0].type;
-  return prepareRow(site, error, rowOf<F, Types, false>(type), type);
+  return prepareRow(site, error, rowOf<F, typesOf(Name), false>(type), type);
 }
 
 /// A property of floats.
-template <typename F>
+template <ScalarFunction Name, typename F>
 static std::unique_ptr<PreparedKernel> preparePredicate(const CallSite &site,
                                                         std::string &error) {
-  return prepareRow(site, error, rowOf<F, Reals, true>(site.operands[0].type),
+  return prepareRow(site, error,
+                    rowOf<F, typesOf(Name), true>(site.operands[0].type),
                     DType::Bool);
 }
 
@@ -398,44 +373,58 @@ static std::unique_ptr<PreparedKernel> prepareGelu(const CallSite &site,
   if (!Checks(site, error).getChoice("approximate", choices, choice)) {
     return nullptr;
   }
-  return choice == 0 ? prepareUnary<GeluErf, Reals>(site, error)
-                     : prepareUnary<GeluTanh, Reals>(site, error);
+  return choice == 0
+             ? prepareUnary<ScalarFunction::GeluErf, GeluErf>(site, error)
+             : prepareUnary<ScalarFunction::GeluTanh, GeluTanh>(site, error);
+}
+
+/// The kernel of the operator that computes the function, whatever its
+/// attributes.
+template <ScalarFunction Name, typename F> static constexpr Kernel unary() {
+  constexpr const ScalarFacts &facts = factsOf(Name);
+  static_assert(facts.operands == 1 && facts.attribute.empty());
+  if constexpr (facts.has(Tests)) {
+    return {facts.op, 1, KernelUse::Parts, queryInPlace,
+            preparePredicate<Name, F>};
+  } else {
+    return {facts.op, 1, KernelUse::Parts, queryInPlace, prepareUnary<Name, F>};
+  }
 }
 
 std::span<const Kernel> unaryKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.neg", 1, Parts, queryInPlace, prepareUnary<Neg, Numbers>},
-      {"nn.abs", 1, Parts, queryInPlace, prepareUnary<Abs, Numbers>},
-      {"nn.sign", 1, Parts, queryInPlace, prepareUnary<Sign, Numbers>},
-      {"nn.relu", 1, Parts, queryInPlace, prepareUnary<Relu, Numbers>},
-      {"nn.sqrt", 1, Parts, queryInPlace, prepareUnary<Sqrt, Reals>},
-      {"nn.rsqrt", 1, Parts, queryInPlace, prepareUnary<Rsqrt, Reals>},
-      {"nn.exp", 1, Parts, queryInPlace, prepareUnary<Exp, Reals>},
-      {"nn.log", 1, Parts, queryInPlace, prepareUnary<Log, Reals>},
-      {"nn.erf", 1, Parts, queryInPlace, prepareUnary<Erf, Reals>},
-      {"nn.sin", 1, Parts, queryInPlace, prepareUnary<Sin, Reals>},
-      {"nn.cos", 1, Parts, queryInPlace, prepareUnary<Cos, Reals>},
-      {"nn.tan", 1, Parts, queryInPlace, prepareUnary<Tan, Reals>},
-      {"nn.asin", 1, Parts, queryInPlace, prepareUnary<Asin, Reals>},
-      {"nn.acos", 1, Parts, queryInPlace, prepareUnary<Acos, Reals>},
-      {"nn.atan", 1, Parts, queryInPlace, prepareUnary<Atan, Reals>},
-      {"nn.sinh", 1, Parts, queryInPlace, prepareUnary<Sinh, Reals>},
-      {"nn.cosh", 1, Parts, queryInPlace, prepareUnary<Cosh, Reals>},
-      {"nn.asinh", 1, Parts, queryInPlace, prepareUnary<Asinh, Reals>},
-      {"nn.acosh", 1, Parts, queryInPlace, prepareUnary<Acosh, Reals>},
-      {"nn.atanh", 1, Parts, queryInPlace, prepareUnary<Atanh, Reals>},
-      {"nn.tanh", 1, Parts, queryInPlace, prepareUnary<Tanh, Reals>},
-      {"nn.sigmoid", 1, Parts, queryInPlace, prepareUnary<Sigmoid, Reals>},
-      {"nn.silu", 1, Parts, queryInPlace, prepareUnary<Silu, Reals>},
-      {"nn.hard_swish", 1, Parts, queryInPlace, prepareUnary<HardSwish, Reals>},
-      {"nn.floor", 1, Parts, queryInPlace, prepareUnary<Floor, Reals>},
-      {"nn.ceil", 1, Parts, queryInPlace, prepareUnary<Ceil, Reals>},
-      {"nn.round", 1, Parts, queryInPlace, prepareUnary<Round, Reals>},
+      unary<ScalarFunction::Neg, Neg>(),
+      unary<ScalarFunction::Abs, Abs>(),
+      unary<ScalarFunction::Sign, Sign>(),
+      unary<ScalarFunction::Relu, Relu>(),
+      unary<ScalarFunction::Sqrt, Sqrt>(),
+      unary<ScalarFunction::Rsqrt, Rsqrt>(),
+      unary<ScalarFunction::Exp, Exp>(),
+      unary<ScalarFunction::Log, Log>(),
+      unary<ScalarFunction::Erf, Erf>(),
+      unary<ScalarFunction::Sin, Sin>(),
+      unary<ScalarFunction::Cos, Cos>(),
+      unary<ScalarFunction::Tan, Tan>(),
+      unary<ScalarFunction::Asin, Asin>(),
+      unary<ScalarFunction::Acos, Acos>(),
+      unary<ScalarFunction::Atan, Atan>(),
+      unary<ScalarFunction::Sinh, Sinh>(),
+      unary<ScalarFunction::Cosh, Cosh>(),
+      unary<ScalarFunction::Asinh, Asinh>(),
+      unary<ScalarFunction::Acosh, Acosh>(),
+      unary<ScalarFunction::Atanh, Atanh>(),
+      unary<ScalarFunction::Tanh, Tanh>(),
+      unary<ScalarFunction::Sigmoid, Sigmoid>(),
+      unary<ScalarFunction::Silu, Silu>(),
+      unary<ScalarFunction::HardSwish, HardSwish>(),
+      unary<ScalarFunction::Floor, Floor>(),
+      unary<ScalarFunction::Ceil, Ceil>(),
+      unary<ScalarFunction::Round, Round>(),
       {"nn.gelu", 1, Parts, queryInPlace, prepareGelu},
-      {"nn.not", 1, Parts, queryInPlace, prepareUnary<Not, Logical>},
-      {"nn.is_nan", 1, Parts, queryInPlace, preparePredicate<IsNan>},
-      {"nn.is_inf", 1, Parts, queryInPlace, preparePredicate<IsInf>},
+      unary<ScalarFunction::Not, Not>(),
+      unary<ScalarFunction::IsNan, IsNan>(),
+      unary<ScalarFunction::IsInf, IsInf>(),
       {"nn.cast", 1, Parts, queryInPlace, prepareCast},
   };
   return kernels;

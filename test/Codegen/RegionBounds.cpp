@@ -239,7 +239,7 @@ static Bounded computePart(const rt::RegionPart &part,
   result.errors.resize(result.values.size());
   if (rt::isMovement(part.op)) {
     result.errors = evaluatePart(part, operands, &Bounded::errors);
-  } else if (rt::isRowOperator(part.op)) {
+  } else if (rt::findRowOperator(part.op)) {
     boundLines(part, *operands[0], result);
   } else {
     boundElements(part, operands, result);

@@ -24,6 +24,7 @@
 #include "divisi/runtime/code/RowCode.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/Codegen/RegionCheck.h"
+#include "test/Codegen/ScalarCalls.h"
 #include "test/emulator/GridCalls.h"
 #include "test/emulator/GridExecutor.h"
 #include "test/emulator/KernelCount.h"
@@ -138,6 +139,44 @@ static std::string compare(const RegionCall &call, Numbers numbers,
     results.push_back(tensors.bytes(call.operands.size() + r));
   }
   return compareWithBounds(call, exact, results, counts);
+}
+
+/// What the kernel for the call makes of the operands.
+static std::vector<double> run(const RegionCall &call,
+                               const std::vector<Bytes> &operands) {
+  Tensors tensors;
+  for (const Bytes &operand : operands) {
+    tensors.add(operand);
+  }
+  tensors.add(Bytes(call.results[0].bytes(), std::byte(0xff)));
+  rt::CallSite site = call.site();
+  auto wrong = launch(objectFor(site), rt::gridLaunches(*rt::RowCall::of(site)),
+                      tensors, 1);
+  EXPECT_FALSE(wrong) << *wrong;
+  return numbersFrom(call.results[0], tensors.bytes(operands.size()).data());
+}
+
+TEST(GridKernels, ComputeEveryFunctionOfElements) {
+  if (rt::hostLevel().empty()) {
+    GTEST_SKIP() << "no code is made for this processor";
+  }
+  std::mt19937 random(11);
+  size_t count = 0;
+  for (const rt::ScalarFacts &row : operatorRows()) {
+    for (rt::DType type : {rt::DType::F32, rt::DType::I32}) {
+      bool isTaken = (row.types & rt::typeBit(type)) != 0;
+      if (!isTaken || row.function == rt::ScalarFunction::Cast) {
+        continue;
+      }
+      RegionCall call = callOf(row, type, {40});
+      std::vector<Bytes> operands = drawOperands(call, random);
+      EXPECT_EQ(differenceOf(run(call, operands), evaluateCall(call, operands)),
+                "")
+          << nameOf(row) << " of " << rt::stringify(type);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 70u);
 }
 
 TEST(GridKernels, ComputeWhatTheRegionDoes) {

@@ -24,6 +24,7 @@
 #include "runtime/backends/cpu/ConvSides.h"
 #include "runtime/backends/cpu/FirstOperator.h"
 #include "runtime/backends/cpu/PostOps.h"
+#include "runtime/backends/cpu/RegionTail.h"
 
 namespace divisi::rt::cpu {
 

@@ -79,8 +79,8 @@ std::optional<size_t> Int8Epilogue::quantizeBehindClips(size_t number) const {
     if (parts[p].op == "nn.quantize") {
       return p;
     }
-    if (parts[p].op != "nn.relu" && parts[p].op != "nn.max" &&
-        parts[p].op != "nn.min") {
+    const ScalarFacts *facts = findFunction(parts[p].op, parts[p].attributes);
+    if (!facts || facts->postOp != PostOpKind::Clip) {
       break;
     }
   }
@@ -136,7 +136,7 @@ bool Int8Epilogue::readScale(int value) {
 
 /// Integers that are added before there are scales.
 bool Int8Epilogue::readSumBias(const RegionPart &part) {
-  if (part.op != "nn.add" || !sumBiases_.empty()) {
+  if (!sumBiases_.empty()) {
     return false;
   }
   auto biases =
@@ -172,12 +172,12 @@ bool Int8Epilogue::readQuantize(size_t number) {
 
 /// Relu, or a bound that is one number: in the units of the code that follows,
 /// if one does.
-bool Int8Epilogue::readClip(size_t number) {
+bool Int8Epilogue::readClip(size_t number, ScalarFunction function) {
   constexpr double most = std::numeric_limits<float>::max();
   const std::vector<RegionPart> &parts = site_->region->parts;
   const RegionPart &part = parts[number];
   std::optional<double> bound = 0;
-  if (part.op != "nn.relu") {
+  if (function != ScalarFunction::Relu) {
     bound = numberAt(part.operands[part.operands[0] == value_ ? 1 : 0]);
   }
   // A clip makes a number of NaN, which only a scale can bring.
@@ -193,7 +193,7 @@ bool Int8Epilogue::readClip(size_t number) {
     unitsOf_ = next;
   }
   double at = (*bound - meaning_.shift) / meaning_.scale;
-  bool isUpper = (part.op == "nn.min") == (meaning_.scale > 0);
+  bool isUpper = (function == ScalarFunction::Min) == (meaning_.scale > 0);
   bool isPlain = isPlain_;
   std::optional<size_t> units = unitsOf_;
   append(dnnl_eltwise_clip_v2, isUpper ? -most : at, isUpper ? at : most);
@@ -202,14 +202,17 @@ bool Int8Epilogue::readClip(size_t number) {
   return true;
 }
 
-/// `number` is the other operand of `op` than the register, which `isFirst`.
-void Int8Epilogue::addNumber(std::string_view op, bool isFirst, double number) {
+/// `number` is the other operand of the function than the register, which
+/// `isFirst`.
+void Int8Epilogue::addNumber(ScalarFunction function, bool isFirst,
+                             double number) {
+  using enum ScalarFunction;
   auto &[scale, shift] = meaning_;
-  if (op == "nn.mul" || op == "nn.div") {
-    double factor = op == "nn.mul" ? number : 1 / number;
+  if (function == Mul || function == Div) {
+    double factor = function == Mul ? number : 1 / number;
     scale *= factor;
     shift *= factor;
-  } else if (op == "nn.add") {
+  } else if (function == Add) {
     shift += number;
   } else if (isFirst) {
     shift -= number;
@@ -221,10 +224,11 @@ void Int8Epilogue::addNumber(std::string_view op, bool isFirst, double number) {
   unitsOf_.reset();
 }
 
-bool Int8Epilogue::addChannels(std::string_view op,
+bool Int8Epilogue::addChannels(ScalarFunction function,
                                const std::vector<double> &numbers) {
-  bool isSum = op == "nn.add" || op == "nn.sub";
-  double sign = op == "nn.sub" ? -1 : 1;
+  using enum ScalarFunction;
+  bool isSum = function == Add || function == Sub;
+  double sign = function == Sub ? -1 : 1;
   if (!ops_.empty()) {
     if (!isSum) {
       return false;
@@ -241,7 +245,7 @@ bool Int8Epilogue::addChannels(std::string_view op,
   }
   meanItself();
   for (size_t c = 0; c < numbers.size(); ++c) {
-    double factor = isSum ? 1 : op == "nn.mul" ? numbers[c] : 1 / numbers[c];
+    double factor = isSum ? 1 : function == Mul ? numbers[c] : 1 / numbers[c];
     if (!scaleAt_) {
       scales_[c] = float(scales_[c] * factor);
     }
@@ -251,14 +255,15 @@ bool Int8Epilogue::addChannels(std::string_view op,
   return true;
 }
 
-/// An operand of the result's box, which `part` adds, in f32 or quantized.
-bool Int8Epilogue::addTensor(const RegionPart &part, int operand) {
+/// An operand of the result's box that is added, in f32 or, by `part`,
+/// quantized.
+bool Int8Epilogue::addTensor(const RegionPart &part, int operand,
+                             bool isQuantized) {
   if (operand >= int(site_->operands.size())) {
     return false;
   }
   const TensorInfo &info = site_->operands[size_t(operand)];
-  bool isQuantized = part.op == "nn.add_dequantized";
-  if ((!isQuantized && (part.op != "nn.add" || info.type != DType::F32)) ||
+  if ((!isQuantized && info.type != DType::F32) ||
       !isSameBox(info, site_->results[0])) {
     return false;
   }
@@ -281,9 +286,11 @@ bool Int8Epilogue::addTensor(const RegionPart &part, int operand) {
 }
 
 /// `other` is the value beside the register, which comes first or second.
-bool Int8Epilogue::readBinary(const RegionPart &part, bool isFirst, int other) {
-  bool commutes = part.op == "nn.add" || part.op == "nn.mul";
-  if (isCode_ || (!commutes && part.op != "nn.sub" && part.op != "nn.div")) {
+bool Int8Epilogue::readBinary(const RegionPart &part, const ScalarFacts &facts,
+                              bool isFirst, int other) {
+  bool isDivision = facts.function == ScalarFunction::Div;
+  bool isAdd = facts.function == ScalarFunction::Add;
+  if (isCode_) {
     return false;
   }
   if (other >= int(site_->operands.size())) {
@@ -291,15 +298,16 @@ bool Int8Epilogue::readBinary(const RegionPart &part, bool isFirst, int other) {
   }
   bool isFloat = site_->operands[size_t(other)].type == DType::F32;
   auto number = isFloat ? numberAt(other) : std::nullopt;
-  if (number && (isFirst || part.op != "nn.div")) {
-    addNumber(part.op, isFirst, *number);
+  if (number && (isFirst || !isDivision)) {
+    addNumber(facts.function, isFirst, *number);
     return true;
   }
-  if (!isFirst && !commutes) {
+  if (!isFirst && !facts.has(Commutes)) {
     return false;
   }
   auto channels = channelsAt(other, DType::F32);
-  return channels ? addChannels(part.op, *channels) : addTensor(part, other);
+  return channels ? addChannels(facts.function, *channels)
+                  : isAdd && addTensor(part, other, false);
 }
 
 bool Int8Epilogue::readPart(size_t number) {
@@ -307,14 +315,16 @@ bool Int8Epilogue::readPart(size_t number) {
   if (part.op == "nn.dequantize" && part.operands[0] == value_) {
     return readDequantize(part);
   }
+  const ScalarFacts *facts = findFunction(part.op, part.attributes);
+  PostOpKind kind = facts ? facts->postOp : PostOpKind::NoPostOp;
   if (isSum_) {
-    return readSumBias(part);
+    return facts && facts->function == ScalarFunction::Add && readSumBias(part);
   }
   if (part.op == "nn.quantize" && part.operands[0] == value_) {
     return readQuantize(number);
   }
-  if (part.op == "nn.relu" || part.op == "nn.min" || part.op == "nn.max") {
-    return readClip(number);
+  if (kind == PostOpKind::Clip) {
+    return readClip(number, facts->function);
   }
   if (auto eltwise = eltwiseOf(part.op, part.attributes); eltwise && !isCode_) {
     meanItself();
@@ -325,10 +335,10 @@ bool Int8Epilogue::readPart(size_t number) {
   }
   bool isFirst = part.operands[0] == value_;
   if (part.op == "nn.add_dequantized") {
-    return isFirst && !isCode_ && addTensor(part, part.operands[1]);
+    return isFirst && !isCode_ && addTensor(part, part.operands[1], true);
   }
-  return part.operands.size() == 2 &&
-         readBinary(part, isFirst, part.operands[isFirst ? 1 : 0]);
+  return kind == PostOpKind::Binary && part.operands.size() == 2 &&
+         readBinary(part, *facts, isFirst, part.operands[isFirst ? 1 : 0]);
 }
 
 /// Each part goes on with the value of the one before, which nobody else reads.

@@ -31,6 +31,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_INT8EPILOGUE_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_INT8EPILOGUE_H
 
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 #include "runtime/backends/cpu/Int8.h"
 #include "runtime/backends/cpu/OneDnn.h"
 
@@ -97,11 +98,13 @@ private:
   bool readScale(int value);
   bool readSumBias(const RegionPart &part);
   bool readQuantize(size_t number);
-  bool readBinary(const RegionPart &part, bool isFirst, int other);
-  bool readClip(size_t number);
-  void addNumber(std::string_view op, bool isFirst, double number);
-  bool addChannels(std::string_view op, const std::vector<double> &numbers);
-  bool addTensor(const RegionPart &part, int operand);
+  bool readBinary(const RegionPart &part, const ScalarFacts &facts,
+                  bool isFirst, int other);
+  bool readClip(size_t number, ScalarFunction function);
+  void addNumber(ScalarFunction function, bool isFirst, double number);
+  bool addChannels(ScalarFunction function,
+                   const std::vector<double> &numbers);
+  bool addTensor(const RegionPart &part, int operand, bool isQuantized);
   void append(dnnl_alg_kind_t algorithm, double alpha, double beta);
   void mean(Meaning wanted);
   void meanItself();

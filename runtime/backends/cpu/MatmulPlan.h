@@ -23,6 +23,7 @@
 #include "divisi/runtime/kernels/Contraction.h"
 #include "runtime/backends/cpu/FirstOperator.h"
 #include "runtime/backends/cpu/PostOps.h"
+#include "runtime/backends/cpu/RegionTail.h"
 
 #include <array>
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/code/RowCall.h"
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/NativeObject.h"
 #include "runtime/backends/cpu/Team.h"
@@ -21,22 +22,19 @@ namespace {
 constexpr int64_t fewestSteps = 131072;
 
 /// What the operator takes of each element, a sum being 1.
-int64_t stepsOf(std::string_view op) {
-  for (std::string_view costly :
-       {"nn.softmax", "nn.exp", "nn.log", "nn.erf", "nn.tanh", "nn.sigmoid",
-        "nn.silu", "nn.gelu"}) {
-    if (op == costly) {
-      return 4;
-    }
+int64_t stepsOf(const RegionPart &part) {
+  if (const RowOperator *row = findRowOperator(part.op)) {
+    return row->steps;
   }
-  return op == "nn.normalize" ? 3 : 1;
+  const ScalarFacts *facts = findFunction(part.op, part.attributes);
+  return facts && facts->cost == FunctionCost::Many ? 4 : 1;
 }
 
 /// How many threads a call is for.
 int sharesOf(const CallSite &site, const RowNest &nest) {
   int64_t steps = 0;
   for (const RegionPart &part : site.region->parts) {
-    steps += stepsOf(part.op) * nest.rows() * nest.columns();
+    steps += stepsOf(part) * nest.rows() * nest.columns();
   }
   int64_t most = nest.hasRowOperators
                      ? nest.rows()

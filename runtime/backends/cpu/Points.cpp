@@ -98,6 +98,9 @@ template <MakeDesc Make> static KernelQuery queryPoint(const CallSite &site) {
 static PrimitiveDesc makeEltwise(const CallSite &site, MemoryDesc &memory) {
   std::optional<dnnl_alg_kind_t> algorithm =
       eltwiseOf(site.op, site.attributes);
+  if (!algorithm) {
+    return nullptr;
+  }
   memory = describe({site.results[0].count()}, {1});
   PrimitiveAttr attr = scratchpadAttr();
   auto [alpha, beta] = eltwiseArguments(*algorithm);

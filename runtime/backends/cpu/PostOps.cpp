@@ -16,43 +16,52 @@
 
 namespace divisi::rt::cpu {
 
-// What is a maximum is not among them: NaN is lost in those of oneDNN.
-std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
-                                         const Attributes &attributes) {
-  if (op == "nn.gelu") {
-    return attributes.getString("approximate") == "tanh"
-               ? dnnl_eltwise_gelu_tanh
-               : dnnl_eltwise_gelu_erf;
-  }
-  static constexpr std::pair<std::string_view, dnnl_alg_kind_t> known[] = {
-      {"nn.hard_swish", dnnl_eltwise_hardswish},
-      {"nn.sigmoid", dnnl_eltwise_logistic},
-      {"nn.silu", dnnl_eltwise_swish},
-      {"nn.tanh", dnnl_eltwise_tanh},
-  };
-  for (auto [name, algorithm] : known) {
-    if (name == op) {
-      return algorithm;
+namespace {
+
+/// A function, and the algorithm of oneDNN that computes it.
+struct Algorithm {
+  ScalarFunction function;
+  dnnl_alg_kind_t kind;
+};
+
+} // namespace
+
+static constexpr Algorithm algorithms[] = {
+    {ScalarFunction::Add, dnnl_binary_add},
+    {ScalarFunction::Sub, dnnl_binary_sub},
+    {ScalarFunction::Mul, dnnl_binary_mul},
+    {ScalarFunction::Div, dnnl_binary_div},
+    {ScalarFunction::Tanh, dnnl_eltwise_tanh},
+    {ScalarFunction::Sigmoid, dnnl_eltwise_logistic},
+    {ScalarFunction::Silu, dnnl_eltwise_swish},
+    {ScalarFunction::HardSwish, dnnl_eltwise_hardswish},
+    {ScalarFunction::GeluErf, dnnl_eltwise_gelu_erf},
+    {ScalarFunction::GeluTanh, dnnl_eltwise_gelu_tanh},
+};
+
+/// Its algorithm; that of no function if there is none.
+static constexpr dnnl_alg_kind_t algorithmOf(ScalarFunction function) {
+  for (Algorithm each : algorithms) {
+    if (each.function == function) {
+      return each.kind;
     }
   }
-  return std::nullopt;
+  return dnnl_alg_kind_undef;
 }
 
-/// The algorithm of a binary post-op, and whether its operands may change
-/// places.
-static std::optional<std::pair<dnnl_alg_kind_t, bool>>
-binaryOf(std::string_view op) {
-  static constexpr std::tuple<std::string_view, dnnl_alg_kind_t, bool> known[] =
-      {{"nn.add", dnnl_binary_add, true},
-       {"nn.div", dnnl_binary_div, false},
-       {"nn.mul", dnnl_binary_mul, true},
-       {"nn.sub", dnnl_binary_sub, false}};
-  for (auto [name, algorithm, commutes] : known) {
-    if (name == op) {
-      return std::pair(algorithm, commutes);
-    }
-  }
-  return std::nullopt;
+// Those have an algorithm of which the table of functions says so.
+static_assert(std::ranges::all_of(scalarFacts, [](const ScalarFacts &facts) {
+  bool isOne =
+      facts.postOp == PostOpKind::Eltwise || facts.postOp == PostOpKind::Binary;
+  return isOne == (algorithmOf(facts.function) != dnnl_alg_kind_undef);
+}));
+
+std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
+                                         const Attributes &attributes) {
+  const ScalarFacts *facts = findFunction(op, attributes);
+  return facts && facts->postOp == PostOpKind::Eltwise
+             ? std::optional(algorithmOf(facts->function))
+             : std::nullopt;
 }
 
 /// A clip's values; no bound on a side is the largest number there is.
@@ -60,11 +69,12 @@ static constexpr float mostFinite = std::numeric_limits<float>::max();
 
 /// Relu, or a bound that is one number.
 bool PostOps::readClip(const RegionPart &part, int value, const CallSite &site,
-                       Clips clips, PostOp &op) {
-  bool isRelu = part.op == "nn.relu", isUpper = part.op == "nn.min";
-  if (clips == Clips::None || !(isRelu || isUpper || part.op == "nn.max")) {
+                       Clips clips, ScalarFunction function, PostOp &op) {
+  if (clips == Clips::None) {
     return false;
   }
+  bool isRelu = function == ScalarFunction::Relu;
+  bool isUpper = function == ScalarFunction::Min;
   float bound = 0;
   if (!isRelu) {
     auto other = size_t(part.operands[part.operands[0] == value ? 1 : 0]);
@@ -119,31 +129,49 @@ bool PostOps::readPart(const RegionPart &part, int value, const CallSite &site,
       std::count(part.operands.begin(), part.operands.end(), value) != 1) {
     return false;
   }
-  if (part.op == "nn.cast") {
+  const ScalarFacts *facts = findFunction(part.op, part.attributes);
+  if (!facts) {
+    return false;
+  }
+  if (facts->function == ScalarFunction::Cast) {
     op.isCast = true;
     return true;
   }
-  auto eltwise = eltwiseOf(part.op, part.attributes);
-  if (eltwise && !isLeft(*eltwise, site.results[0])) {
-    op.algorithm = *eltwise;
-    auto [alpha, beta] = eltwiseArguments(*eltwise);
-    op.alpha = alpha;
-    op.beta = beta;
-    return true;
+  switch (facts->postOp) {
+  case PostOpKind::NoPostOp:
+    return false;
+  case PostOpKind::Eltwise:
+    return readEltwise(algorithmOf(facts->function), site, op);
+  case PostOpKind::Clip:
+    return readClip(part, value, site, clips, facts->function, op);
+  case PostOpKind::Binary:
+    return readBinary(part, value, site, *facts, op);
   }
-  if (readClip(part, value, site, clips, op)) {
-    return true;
-  }
-  auto binary = binaryOf(part.op);
-  if (!binary || part.operands.size() != 2 ||
-      (part.operands[0] != value && !binary->second)) {
+  return false;
+}
+
+bool PostOps::readEltwise(dnnl_alg_kind_t algorithm, const CallSite &site,
+                          PostOp &op) {
+  auto [alpha, beta] = eltwiseArguments(algorithm);
+  op.algorithm = algorithm;
+  op.alpha = alpha;
+  op.beta = beta;
+  return !isLeft(algorithm, site.results[0]);
+}
+
+/// Of `value` and an operand of the call.
+bool PostOps::readBinary(const RegionPart &part, int value,
+                         const CallSite &site, const ScalarFacts &facts,
+                         PostOp &op) {
+  if (part.operands.size() != 2 ||
+      (part.operands[0] != value && !facts.has(Commutes))) {
     return false;
   }
   int other = part.operands[part.operands[0] == value ? 1 : 0];
   if (other < 0 || other >= int(site.operands.size())) {
     return false;
   }
-  op.algorithm = binary->first;
+  op.algorithm = algorithmOf(facts.function);
   op.isBinary = true;
   op.operand = size_t(other);
   op.info = preferChannelsLast(site.operands[other]);
@@ -407,40 +435,6 @@ bool PostOps::staysFinite(double bound, const LaunchContext &context) const {
                 : bound + operand;
   }
   return bound <= most;
-}
-
-RegionTail::RegionTail(const CallSite &call, size_t done)
-    : operands(call.operands.begin(), call.operands.end()),
-      constants(call.constants.begin(), call.constants.end()), site(call) {
-  auto made = int(operands.size()), taken = int(done);
-  operands.push_back(call.results[0]);
-  constants.resize(constants.empty() ? 0 : operands.size());
-  // The result of the last operator that is done is an operand here.
-  auto renumber = [&](std::vector<int> &values) {
-    for (int &value : values) {
-      value -= value >= made ? taken - 1 : 0;
-    }
-  };
-  region.parts.assign(call.region->parts.begin() + taken,
-                      call.region->parts.end());
-  region.results = call.region->results;
-  renumber(region.results);
-  for (RegionPart &part : region.parts) {
-    renumber(part.operands);
-  }
-  site.operands = operands;
-  site.constants = constants;
-  site.region = &region;
-  kernel = cpuBackend().find(site);
-  auto isInPlace = [&](std::pair<int, int> pair) {
-    return pair == std::pair(made, 0);
-  };
-  if (kernel) {
-    KernelQuery query = kernel->query(site);
-    kernel = std::any_of(query.inPlace.begin(), query.inPlace.end(), isInPlace)
-                 ? kernel
-                 : nullptr;
-  }
 }
 
 } // namespace divisi::rt::cpu

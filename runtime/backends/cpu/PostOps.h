@@ -23,12 +23,14 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_POSTOPS_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_POSTOPS_H
 
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 #include "runtime/backends/cpu/Magnitude.h"
 #include "runtime/backends/cpu/OneDnn.h"
 
 namespace divisi::rt::cpu {
 
-/// The elementwise algorithm of oneDNN that computes `op`.
+/// The elementwise algorithm of oneDNN that computes `op`, on its way or alone;
+/// what is a maximum is none: NaN is lost in those of oneDNN.
 std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
                                          const Attributes &attributes);
 /// Its parameters.
@@ -100,28 +102,19 @@ private:
 
   static bool readPart(const RegionPart &part, int value, const CallSite &site,
                        Clips clips, PostOp &op);
+  static bool readEltwise(dnnl_alg_kind_t algorithm, const CallSite &site,
+                          PostOp &op);
   static bool readClip(const RegionPart &part, int value, const CallSite &site,
-                       Clips clips, PostOp &op);
+                       Clips clips, ScalarFunction function, PostOp &op);
+  static bool readBinary(const RegionPart &part, int value,
+                         const CallSite &site, const ScalarFacts &facts,
+                         PostOp &op);
   bool joinClip(const PostOp &op);
   static bool describeOperand(PostOp &op, const TensorInfo &result,
                               const DimGroups &groups);
 
   std::vector<PostOp> ops_;
   std::optional<PostOp> bias_;
-};
-
-/// What is left of a region behind the primitive: it goes on with the result,
-/// where that lies.
-struct RegionTail {
-  /// Of a region whose first `done` operators are.
-  RegionTail(const CallSite &call, size_t done);
-  RegionTail(const RegionTail &) = delete;
-
-  std::vector<TensorInfo> operands; ///< Those of the call, and its result.
-  std::vector<Constant> constants;
-  Region region;
-  CallSite site;
-  const Kernel *kernel; ///< Null if none can work in place.
 };
 
 } // namespace divisi::rt::cpu

@@ -8,6 +8,8 @@
 
 #include "runtime/backends/cuda/ConvEpilogue.h"
 
+#include "divisi/runtime/kernels/ScalarFunctions.h"
+
 #include <algorithm>
 
 using namespace divisi;
@@ -16,31 +18,28 @@ using namespace divisi::rt::cuda;
 
 namespace {
 
-/// An operator of both.
+/// A function of both.
 struct Known {
-  std::string_view op;
+  ScalarFunction function;
   cudnnPointwiseMode_t mode;
 };
 
 } // namespace
 
-static constexpr Known unary[] = {
-    {"nn.relu", CUDNN_POINTWISE_RELU_FWD},
-    {"nn.sigmoid", CUDNN_POINTWISE_SIGMOID_FWD},
-    {"nn.silu", CUDNN_POINTWISE_SWISH_FWD},
-    {"nn.tanh", CUDNN_POINTWISE_TANH_FWD},
+static constexpr Known known[] = {
+    {ScalarFunction::Add, CUDNN_POINTWISE_ADD},
+    {ScalarFunction::Div, CUDNN_POINTWISE_DIV},
+    {ScalarFunction::Max, CUDNN_POINTWISE_MAX},
+    {ScalarFunction::Min, CUDNN_POINTWISE_MIN},
+    {ScalarFunction::Mul, CUDNN_POINTWISE_MUL},
+    {ScalarFunction::Sub, CUDNN_POINTWISE_SUB},
+    {ScalarFunction::Relu, CUDNN_POINTWISE_RELU_FWD},
+    {ScalarFunction::Sigmoid, CUDNN_POINTWISE_SIGMOID_FWD},
+    {ScalarFunction::Silu, CUDNN_POINTWISE_SWISH_FWD},
+    {ScalarFunction::Tanh, CUDNN_POINTWISE_TANH_FWD},
+    {ScalarFunction::GeluErf, CUDNN_POINTWISE_GELU_FWD},
+    {ScalarFunction::GeluTanh, CUDNN_POINTWISE_GELU_APPROX_TANH_FWD},
 };
-
-static constexpr Known binary[] = {
-    {"nn.add", CUDNN_POINTWISE_ADD}, {"nn.div", CUDNN_POINTWISE_DIV},
-    {"nn.max", CUDNN_POINTWISE_MAX}, {"nn.min", CUDNN_POINTWISE_MIN},
-    {"nn.mul", CUDNN_POINTWISE_MUL}, {"nn.sub", CUDNN_POINTWISE_SUB},
-};
-
-static const Known *findIn(std::span<const Known> table, std::string_view op) {
-  auto found = std::ranges::find(table, op, &Known::op);
-  return found == table.end() ? nullptr : &*found;
-}
 
 bool ConvStep::compares() const {
   return mode == CUDNN_POINTWISE_RELU_FWD || mode == CUDNN_POINTWISE_MAX ||
@@ -82,17 +81,15 @@ static std::optional<ConvStep> readStep(const RegionPart &part, int chain,
       std::ranges::count(part.operands, chain) != 1) {
     return std::nullopt;
   }
-  if (part.op == "nn.gelu") {
-    bool isTanh = part.attributes.getString("approximate") == "tanh";
-    return ConvStep{isTanh ? CUDNN_POINTWISE_GELU_APPROX_TANH_FWD
-                           : CUDNN_POINTWISE_GELU_FWD};
-  }
-  if (const Known *found = findIn(unary, part.op)) {
-    return ConvStep{found->mode};
-  }
-  const Known *found = findIn(binary, part.op);
-  if (!found || part.operands.size() != 2) {
+  const ScalarFacts *facts = findFunction(part.op, part.attributes);
+  const auto *found =
+      facts ? std::ranges::find(known, facts->function, &Known::function)
+            : std::end(known);
+  if (found == std::end(known) || part.operands.size() != facts->operands) {
     return std::nullopt;
+  }
+  if (facts->operands == 1) {
+    return ConvStep{found->mode};
   }
   bool operandFirst = part.operands[1] == chain;
   int other = part.operands[operandFirst ? 0 : 1];

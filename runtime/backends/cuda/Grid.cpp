@@ -54,7 +54,7 @@ static std::vector<Kernel> makeKernels() {
   };
   add(fusedOp, 1);
   for (const Kernel &kernel : referenceBackend().kernels()) {
-    if (isElementwise(kernel.op) || isRowOperator(kernel.op)) {
+    if (isElementwise(kernel.op) || findRowOperator(kernel.op)) {
       add(kernel.op, kernel.version);
     }
   }

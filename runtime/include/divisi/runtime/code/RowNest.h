@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // What a region of elementwise operators, of transposes that leave rows as they
-// are, and of such operators that need whole rows, does to memory. Rows are the innermost elements of the results; the other
-// dimensions say which row it is. Neighbouring ones that all tensors have, or
-// do not have, together are one group:
+// are, and of such operators that need whole rows, does to memory. Rows are the
+// innermost elements of the results; the other dimensions say which row it is.
+// Neighbouring ones that all tensors have, or do not have, together are one
+// group:
 //
 //   normalize %x, mul %gamma, add %bias     %x [2, 128, 768], %gamma [768]
 //     groups   2 * 128, 768
@@ -30,8 +31,16 @@
 
 namespace divisi::rt {
 
-/// Whether the operator's results need all of a line of its only operand.
-bool isRowOperator(std::string_view op);
+/// An operator whose results need all of a line of its only operand.
+struct RowOperator {
+  std::string_view op; ///< "nn.softmax"
+  /// The attribute that names the line's dimension, or those of it.
+  std::string_view axes;
+  bool isCostly; ///< Its functions take many instructions.
+  int64_t steps; ///< What it takes of each element, a sum being 1.
+};
+/// The operator of that name; null if it is none on lines.
+const RowOperator *findRowOperator(std::string_view op);
 
 /// See the file's head.
 struct RowNest {
