@@ -165,6 +165,13 @@ static double attendedKeys(AttentionOp op, int64_t queries, int64_t keys) {
   return queries == 0 ? 0 : sum / double(queries);
 }
 
+/// A mask of numbers stays f32: the lowest of f32, which stands for a key that
+/// nobody attends but where all are such, would be minus infinity.
+Rounding AttentionOp::getRounding() {
+  bool isPlain = !getMask() || getElementTypeOrSelf(getMask()).isInteger(1);
+  return isPlain ? Rounding::RoundsOnce : Rounding::StaysWide;
+}
+
 /// Every query is alone, and talks about all keys before it knows the weight of
 /// one. A part of the values' features would need all products once more.
 LoopNest AttentionOp::getLoopNest() {

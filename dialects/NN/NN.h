@@ -22,6 +22,7 @@
 
 #include "dialects/NN/Factors.h"
 #include "dialects/NN/InferredType.h"
+#include "dialects/NN/Rounding.h"
 #include "divisi/Layout/Loops.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

@@ -13,7 +13,7 @@ include "dialects/NN/NNOpBase.td"
 
 def NN_MaskTensor : StaticShapeTensorOf<[NN_Bool, NN_Float]>;
 
-def NN_AttentionOp : NN_InferredOp<"attention"> {
+def NN_AttentionOp : NN_InferredOp<"attention", NN_RoundsByOwn> {
   let summary = "scaled dot product attention";
   let description = [{
     For queries q[b, (h g), s, d], keys k[b, h, t, d] and values v[b, h, t, e],
@@ -67,7 +67,8 @@ def NN_AttentionOp : NN_InferredOp<"attention"> {
       "q, k, v, mask, scale, softcap, left, right, offset, labels, nan">];
 }
 
-def NN_RotaryOp : NN_InferredOp<"rotary", [SameOperandsElementType]> {
+def NN_RotaryOp : NN_InferredOp<"rotary", NN_RoundsOnce,
+                                [SameOperandsElementType]> {
   let summary = "rotation of pairs by angles";
   let description = [{
     Rotates pairs of elements along the last dimension of `x`: (a, b) becomes

@@ -16,7 +16,7 @@ def NN_Count : 0DTensorOf<[I64]>;
 def NN_Condition : 0DTensorOf<[I1]>;
 
 class NN_BodyOp<string mnemonic> : NN_Op<mnemonic, [
-    Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    Pure, NN_StaysWide, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let results = (outs Variadic<NN_Tensor>:$results);
 }
 

@@ -11,8 +11,8 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_MatmulOp : NN_AccumulatingOp<"matmul", [SameOperandsElementType,
-                                           NN_Unflattens]> {
+def NN_MatmulOp : NN_AccumulatingOp<"matmul", NN_SumsProducts, [
+    SameOperandsElementType, NN_Unflattens]> {
   let summary = "contraction of two tensors";
   let description = [{
     Names every dimension by a letter, multiplies the elements of `a` and `b`

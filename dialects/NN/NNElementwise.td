@@ -19,9 +19,9 @@ include "dialects/NN/NNOpBase.td"
 // `flops` a point; `linear` are the sets of operands in which the operator is
 // jointly linear, as C++ initializers; `result` is the C++ expression of the
 // element type, from the last operand's `element`.
-class NN_Elementwise<string mnemonic, int flops, string linear,
+class NN_Elementwise<string mnemonic, Trait rounding, int flops, string linear,
                      list<Trait> traits = [], string result = "element">
-    : NN_InferredOp<mnemonic, !listconcat(
+    : NN_InferredOp<mnemonic, rounding, !listconcat(
           traits, [UnflattenInterface, NN_ElementwiseFactors])> {
   let extraClassDefinition = [{
     ::mlir::FailureOr<::mlir::RankedTensorType>
@@ -37,9 +37,9 @@ class NN_Elementwise<string mnemonic, int flops, string linear,
   }];
 }
 
-class NN_Unary<string mnemonic, string meaning, int flops, TypeConstraint type,
-               string element, string linear = "">
-    : NN_Elementwise<mnemonic, flops, linear> {
+class NN_Unary<string mnemonic, Trait rounding, string meaning, int flops,
+               TypeConstraint type, string element, string linear = "">
+    : NN_Elementwise<mnemonic, rounding, flops, linear> {
   let summary = meaning;
   let description = "Computes " # meaning # " for every element x." # [{
 
@@ -53,49 +53,60 @@ class NN_Unary<string mnemonic, string meaning, int flops, TypeConstraint type,
   let results = (outs type:$y);
   let builders = [NN_InferringBuilder<(ins "::mlir::Value":$x), "x">];
 }
-class NN_NumberUnary<string mnemonic, string meaning, string linear = "">
-    : NN_Unary<mnemonic, meaning, 1, NN_NumberTensor, "f32", linear>;
-class NN_FloatUnary<string mnemonic, string meaning, int flops>
-    : NN_Unary<mnemonic, meaning, flops, NN_FloatTensor, "f32">;
+class NN_NumberUnary<string mnemonic, Trait rounding, string meaning,
+                     string linear = "">
+    : NN_Unary<mnemonic, rounding, meaning, 1, NN_NumberTensor, "f32", linear>;
+class NN_FloatUnary<string mnemonic, Trait rounding, string meaning, int flops>
+    : NN_Unary<mnemonic, rounding, meaning, flops, NN_FloatTensor, "f32">;
 
-def NN_NegOp : NN_NumberUnary<"neg", "-x", "{0}">;
-def NN_AbsOp : NN_NumberUnary<"abs", "|x|">;
-def NN_SignOp : NN_NumberUnary<"sign",
+def NN_NegOp : NN_NumberUnary<"neg", NN_Moves, "-x", "{0}">;
+def NN_AbsOp : NN_NumberUnary<"abs", NN_Moves, "|x|">;
+def NN_SignOp : NN_NumberUnary<"sign", NN_StaysWide,
     "-1, 0 or 1 as x is below, at or above 0">;
-def NN_ReluOp : NN_NumberUnary<"relu", "max(x, 0)">;
-def NN_SqrtOp : NN_FloatUnary<"sqrt", "the square root of x", 4>;
-def NN_RsqrtOp : NN_FloatUnary<"rsqrt", "1/sqrt(x)", 4>;
-def NN_ExpOp : NN_FloatUnary<"exp", "e to the power of x", 10>;
-def NN_LogOp : NN_FloatUnary<"log", "the natural logarithm of x", 10>;
-def NN_ErfOp : NN_FloatUnary<"erf", "the error function of x", 10>;
-def NN_SinOp : NN_FloatUnary<"sin", "the sine of x", 10>;
-def NN_CosOp : NN_FloatUnary<"cos", "the cosine of x", 10>;
-def NN_TanOp : NN_FloatUnary<"tan", "the tangent of x", 10>;
-def NN_AsinOp : NN_FloatUnary<"asin", "the inverse sine of x", 10>;
-def NN_AcosOp : NN_FloatUnary<"acos", "the inverse cosine of x", 10>;
-def NN_AtanOp : NN_FloatUnary<"atan", "the inverse tangent of x", 10>;
-def NN_SinhOp : NN_FloatUnary<"sinh", "the hyperbolic sine of x", 10>;
-def NN_CoshOp : NN_FloatUnary<"cosh", "the hyperbolic cosine of x", 10>;
-def NN_AsinhOp : NN_FloatUnary<"asinh",
+def NN_ReluOp : NN_NumberUnary<"relu", NN_Moves, "max(x, 0)">;
+def NN_SqrtOp : NN_FloatUnary<"sqrt", NN_StaysWide, "the square root of x", 4>;
+def NN_RsqrtOp : NN_FloatUnary<"rsqrt", NN_StaysWide, "1/sqrt(x)", 4>;
+def NN_ExpOp : NN_FloatUnary<"exp", NN_StaysWide, "e to the power of x", 10>;
+def NN_LogOp : NN_FloatUnary<"log", NN_StaysWide,
+    "the natural logarithm of x", 10>;
+def NN_ErfOp : NN_FloatUnary<"erf", NN_StaysWide,
+    "the error function of x", 10>;
+def NN_SinOp : NN_FloatUnary<"sin", NN_StaysWide, "the sine of x", 10>;
+def NN_CosOp : NN_FloatUnary<"cos", NN_StaysWide, "the cosine of x", 10>;
+def NN_TanOp : NN_FloatUnary<"tan", NN_StaysWide, "the tangent of x", 10>;
+def NN_AsinOp : NN_FloatUnary<"asin", NN_StaysWide,
+    "the inverse sine of x", 10>;
+def NN_AcosOp : NN_FloatUnary<"acos", NN_StaysWide,
+    "the inverse cosine of x", 10>;
+def NN_AtanOp : NN_FloatUnary<"atan", NN_StaysWide,
+    "the inverse tangent of x", 10>;
+def NN_SinhOp : NN_FloatUnary<"sinh", NN_StaysWide,
+    "the hyperbolic sine of x", 10>;
+def NN_CoshOp : NN_FloatUnary<"cosh", NN_StaysWide,
+    "the hyperbolic cosine of x", 10>;
+def NN_AsinhOp : NN_FloatUnary<"asinh", NN_StaysWide,
     "the inverse hyperbolic sine of x", 10>;
-def NN_AcoshOp : NN_FloatUnary<"acosh",
+def NN_AcoshOp : NN_FloatUnary<"acosh", NN_StaysWide,
     "the inverse hyperbolic cosine of x", 10>;
-def NN_AtanhOp : NN_FloatUnary<"atanh",
+def NN_AtanhOp : NN_FloatUnary<"atanh", NN_StaysWide,
     "the inverse hyperbolic tangent of x", 10>;
-def NN_TanhOp : NN_FloatUnary<"tanh", "the hyperbolic tangent of x", 10>;
-def NN_SigmoidOp : NN_FloatUnary<"sigmoid", "1/(1+exp(-x))", 10>;
-def NN_SiluOp : NN_FloatUnary<"silu", "x/(1+exp(-x))", 11>;
-def NN_HardSwishOp : NN_FloatUnary<"hard_swish",
+def NN_TanhOp : NN_FloatUnary<"tanh", NN_RoundsOnce,
+    "the hyperbolic tangent of x", 10>;
+def NN_SigmoidOp : NN_FloatUnary<"sigmoid", NN_RoundsOnce, "1/(1+exp(-x))", 10>;
+def NN_SiluOp : NN_FloatUnary<"silu", NN_RoundsOnce, "x/(1+exp(-x))", 11>;
+def NN_HardSwishOp : NN_FloatUnary<"hard_swish", NN_RoundsOnce,
     "x * max(0, min(1, x/6 + 1/2))", 5>;
-def NN_FloorOp : NN_FloatUnary<"floor", "the largest integer up to x", 1>;
-def NN_CeilOp : NN_FloatUnary<"ceil", "the smallest integer from x on", 1>;
-def NN_RoundOp : NN_FloatUnary<"round",
+def NN_FloorOp : NN_FloatUnary<"floor", NN_StaysWide,
+    "the largest integer up to x", 1>;
+def NN_CeilOp : NN_FloatUnary<"ceil", NN_StaysWide,
+    "the smallest integer from x on", 1>;
+def NN_RoundOp : NN_FloatUnary<"round", NN_StaysWide,
     "the integer nearest to x (halves go to the even one)", 1>;
-def NN_NotOp : NN_Unary<"not", "the negation of x (bitwise on integers)", 1,
-                        NN_LogicTensor, "i1">;
+def NN_NotOp : NN_Unary<"not", NN_StaysWide,
+    "the negation of x (bitwise on integers)", 1, NN_LogicTensor, "i1">;
 
 class NN_FloatTest<string mnemonic, string meaning>
-    : NN_Elementwise<mnemonic, 1, "", [],
+    : NN_Elementwise<mnemonic, NN_StaysWide, 1, "", [],
                      "::mlir::IntegerType::get(element.getContext(), 1)"> {
   let summary = meaning;
   let description = "Says for every element x " # meaning # [{.
@@ -112,8 +123,8 @@ class NN_FloatTest<string mnemonic, string meaning>
 def NN_IsNanOp : NN_FloatTest<"is_nan", "whether it is not a number">;
 def NN_IsInfOp : NN_FloatTest<"is_inf", "whether it is infinite">;
 
-def NN_GeluOp : NN_InferredOp<"gelu", [UnflattenInterface,
-                                       NN_ElementwiseFactors]> {
+def NN_GeluOp : NN_InferredOp<"gelu", NN_RoundsOnce, [
+    UnflattenInterface, NN_ElementwiseFactors]> {
   let summary = "Gaussian error linear unit";
   let description = [{
     Computes x*(1+erf(x/sqrt(2)))/2, or with `approximate = "tanh"`
@@ -135,8 +146,8 @@ def NN_GeluOp : NN_InferredOp<"gelu", [UnflattenInterface,
       "x, approximate">];
 }
 
-def NN_CastOp : NN_CheckedOp<"cast", [UnflattenInterface,
-                                      NN_ElementwiseFactors]> {
+def NN_CastOp : NN_CheckedOp<"cast", NN_StaysWide, [
+    UnflattenInterface, NN_ElementwiseFactors]> {
   let summary = "conversion to another element type";
   let description = [{
     Converts every element. Floats go to integers towards zero, saturating, NaN
@@ -161,9 +172,9 @@ def NN_CastOp : NN_CheckedOp<"cast", [UnflattenInterface,
       ", x, ::mlir::BoolAttr()">];
 }
 
-class NN_Binary<string mnemonic, string meaning, int flops, TypeConstraint type,
-                string element, string linear = "">
-    : NN_Elementwise<mnemonic, flops, linear,
+class NN_Binary<string mnemonic, Trait rounding, string meaning, int flops,
+                TypeConstraint type, string element, string linear = "">
+    : NN_Elementwise<mnemonic, rounding, flops, linear,
                      [NN_Broadcasting, SameOperandsElementType]> {
   let summary = meaning;
   let description = "Computes " # meaning # [{ for all elements x of `lhs` and
@@ -183,25 +194,26 @@ class NN_Binary<string mnemonic, string meaning, int flops, TypeConstraint type,
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$lhs, "::mlir::Value":$rhs), "lhs, rhs">];
 }
-class NN_NumberBinary<string mnemonic, string meaning, int flops,
-                      string linear = "">
-    : NN_Binary<mnemonic, meaning, flops, NN_NumberTensor, "f32", linear>;
+class NN_NumberBinary<string mnemonic, Trait rounding, string meaning,
+                      int flops, string linear = "">
+    : NN_Binary<mnemonic, rounding, meaning, flops, NN_NumberTensor, "f32",
+                linear>;
 class NN_LogicBinary<string mnemonic, string meaning>
-    : NN_Binary<mnemonic, meaning, 1, NN_LogicTensor, "i1">;
+    : NN_Binary<mnemonic, NN_StaysWide, meaning, 1, NN_LogicTensor, "i1">;
 
-def NN_AddOp : NN_NumberBinary<"add", "x+y", 1, "{0, 1}">;
-def NN_SubOp : NN_NumberBinary<"sub", "x-y", 1, "{0, 1}">;
-def NN_MulOp : NN_NumberBinary<"mul", "x*y", 1, "{0}, {1}">;
-def NN_PowOp : NN_NumberBinary<"pow", "x to the power of y", 20>;
-def NN_MaxOp : NN_NumberBinary<"max", "the larger of x and y", 1>;
-def NN_MinOp : NN_NumberBinary<"min", "the smaller of x and y", 1>;
+def NN_AddOp : NN_NumberBinary<"add", NN_RoundsOnce, "x+y", 1, "{0, 1}">;
+def NN_SubOp : NN_NumberBinary<"sub", NN_RoundsOnce, "x-y", 1, "{0, 1}">;
+def NN_MulOp : NN_NumberBinary<"mul", NN_RoundsOnce, "x*y", 1, "{0}, {1}">;
+def NN_PowOp : NN_NumberBinary<"pow", NN_StaysWide, "x to the power of y", 20>;
+def NN_MaxOp : NN_NumberBinary<"max", NN_Moves, "the larger of x and y", 1>;
+def NN_MinOp : NN_NumberBinary<"min", NN_Moves, "the smaller of x and y", 1>;
 def NN_AndOp : NN_LogicBinary<"and", "x and y (bitwise on integers)">;
 def NN_OrOp : NN_LogicBinary<"or", "x or y (bitwise on integers)">;
 def NN_XorOp : NN_LogicBinary<"xor", "x or else y (bitwise on integers)">;
 
 // Linear only where it is exact or rounds: integers are divided towards zero.
-def NN_DivOp : NN_Binary<"div", "x/y (towards zero on integers)", 4,
-                         NN_NumberTensor, "f32"> {
+def NN_DivOp : NN_Binary<"div", NN_RoundsOnce,
+    "x/y (towards zero on integers)", 4, NN_NumberTensor, "f32"> {
   let extraClassDefinition = [{
     ::mlir::FailureOr<::mlir::RankedTensorType>
     $cppClass::inferType(Adaptor adaptor, EmitError emitError) {
@@ -217,8 +229,8 @@ def NN_DivOp : NN_Binary<"div", "x/y (towards zero on integers)", 4,
   }];
 }
 
-def NN_ModOp : NN_Elementwise<"mod", 4, "", [NN_Broadcasting,
-                                             SameOperandsElementType]> {
+def NN_ModOp : NN_Elementwise<"mod", NN_StaysWide, 4, "", [
+    NN_Broadcasting, SameOperandsElementType]> {
   let summary = "remainder";
   let description = [{
     Computes the remainder of x/y. It has the sign of x if `fmod`, else the
@@ -241,8 +253,8 @@ def NN_ModOp : NN_Elementwise<"mod", 4, "", [NN_Broadcasting,
       "lhs, rhs, fmod">];
 }
 
-def NN_ShiftOp : NN_Elementwise<"shift", 1, "", [NN_Broadcasting,
-                                                 SameOperandsElementType]> {
+def NN_ShiftOp : NN_Elementwise<"shift", NN_StaysWide, 1, "", [
+    NN_Broadcasting, SameOperandsElementType]> {
   let summary = "shift of bits";
   let description = [{
     Shifts the bits of x by y places towards the more significant ones if
@@ -266,7 +278,7 @@ def NN_ShiftOp : NN_Elementwise<"shift", 1, "", [NN_Broadcasting,
       "lhs, rhs, left">];
 }
 
-def NN_CompareOp : NN_InferredOp<"compare", [
+def NN_CompareOp : NN_InferredOp<"compare", NN_StaysWide, [
     NN_Broadcasting, SameOperandsElementType, UnflattenInterface,
     NN_ElementwiseFactors]> {
   let summary = "comparison";
@@ -293,7 +305,7 @@ def NN_CompareOp : NN_InferredOp<"compare", [
       "lhs, rhs, predicate">];
 }
 
-def NN_SelectOp : NN_InferredOp<"select", [
+def NN_SelectOp : NN_InferredOp<"select", NN_Moves, [
     NN_Broadcasting, UnflattenInterface, NN_ElementwiseFactors]> {
   let summary = "choice between two tensors";
   let description = [{

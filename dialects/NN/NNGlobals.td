@@ -54,7 +54,7 @@ def NN_GlobalOp : NN_Op<"global", [Symbol]> {
 }
 
 def NN_ReadOp : NN_Op<"read", [
-    Pure, DeclareOpInterfaceMethods<LoopInterface>, NN_Unflattens,
+    Pure, DeclareOpInterfaceMethods<LoopInterface>, NN_StaysWide, NN_Unflattens,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the value of a global at entry";
   let description = [{
@@ -78,7 +78,7 @@ def NN_ReadOp : NN_Op<"read", [
 
 def NN_UpdateOp : NN_Op<"update", [
     MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<LoopInterface>,
-    NN_Unflattens,
+    NN_StaysWide, NN_Unflattens,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the value of a global after this call";
   let description = [{
@@ -101,7 +101,7 @@ def NN_UpdateOp : NN_Op<"update", [
 
 def NN_ConstantOp : NN_Op<"constant", [
     Pure, NN_CheckedType, DeclareOpInterfaceMethods<LoopInterface>,
-    NN_Unflattens]> {
+    NN_StaysWide, NN_Unflattens]> {
   let summary = "a small tensor written into the program";
   let description = [{
     For scalars, splats and short lists; larger ones are an `nn.global`. A box

@@ -11,7 +11,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_IotaOp : NN_CheckedOp<"iota", [NN_Unflattens]> {
+def NN_IotaOp : NN_CheckedOp<"iota", NN_StaysWide, [NN_Unflattens]> {
   let summary = "every element's index";
   let description = [{
     Every element is its own (global) index along `axis`.
@@ -31,7 +31,7 @@ def NN_IotaOp : NN_CheckedOp<"iota", [NN_Unflattens]> {
       "resultType", ", axis">];
 }
 
-def NN_GatherOp : NN_InferredOp<"gather", [NN_Unflattens]> {
+def NN_GatherOp : NN_InferredOp<"gather", NN_Moves, [NN_Unflattens]> {
   let summary = "rows of a table, chosen by data";
   let description = [{
     Replaces dimension `axis` of `data` by the dimensions of `indices`; the
@@ -58,7 +58,7 @@ def NN_GatherOp : NN_InferredOp<"gather", [NN_Unflattens]> {
            "int64_t":$batchDims), "data, indices, axis, batchDims">];
 }
 
-def NN_TakeAlongOp : NN_InferredOp<"take_along", [NN_Unflattens]> {
+def NN_TakeAlongOp : NN_InferredOp<"take_along", NN_Moves, [NN_Unflattens]> {
   let summary = "elements along a dimension, chosen by data";
   let description = [{
     y[.., i, ..] = data[.., indices[.., i, ..], ..] along `axis`. Negative
@@ -81,7 +81,7 @@ def NN_TakeAlongOp : NN_InferredOp<"take_along", [NN_Unflattens]> {
       "data, indices, axis">];
 }
 
-def NN_InsertOp : NN_InferredOp<"insert", [NN_Unflattens]> {
+def NN_InsertOp : NN_InferredOp<"insert", NN_StaysWide, [NN_Unflattens]> {
   let summary = "a tensor with a slice replaced, at a place that data chooses";
   let description = [{
     The result is `x`, except that its indices offset, offset+1, .. along `axis`
@@ -116,7 +116,7 @@ def NN_InsertOp : NN_InferredOp<"insert", [NN_Unflattens]> {
            "int64_t":$axis), "x, slice, offset, axis">];
 }
 
-def NN_ScatterOp : NN_InferredOp<"scatter"> {
+def NN_ScatterOp : NN_InferredOp<"scatter", NN_StaysWide> {
   let summary = "a tensor with rows replaced or combined, chosen by data";
   let description = [{
     The result is `init`, except that row indices[b.., i..] behind its first
@@ -149,7 +149,7 @@ def NN_ScatterOp : NN_InferredOp<"scatter"> {
       "init, indices, updates, batchDims, kind">];
 }
 
-def NN_ResampleOp : NN_InferredOp<"resample", [NN_Unflattens]> {
+def NN_ResampleOp : NN_InferredOp<"resample", NN_RoundsOnce, [NN_Unflattens]> {
   let summary = "weighted sums of given elements along a dimension";
   let description = [{
     Element o along `axis` is the sum over t below `taps` of

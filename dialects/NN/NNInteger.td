@@ -20,7 +20,7 @@ include "dialects/NN/NNOpBase.td"
 def NN_Byte : AnyTypeOf<[I8, UI8], "i8 or ui8">;
 def NN_ByteTensor : StaticShapeTensorOf<[NN_Byte]>;
 
-def NN_MatmulIntegerOp : NN_InferredOp<"matmul_integer"> {
+def NN_MatmulIntegerOp : NN_InferredOp<"matmul_integer", NN_StaysWide> {
   let summary = "contraction of two quantized tensors";
   let description = [{
     As `nn.matmul`, of the numbers `a` - `a_zero` and `b` - `b_zero`, in i32,
@@ -49,7 +49,7 @@ def NN_MatmulIntegerOp : NN_InferredOp<"matmul_integer"> {
       "a, b, zero, labels, aZero, bZero">];
 }
 
-def NN_ConvIntegerOp : NN_InferredOp<"conv_integer"> {
+def NN_ConvIntegerOp : NN_InferredOp<"conv_integer", NN_StaysWide> {
   let summary = "convolution of quantized tensors";
   let description = [{
     As `nn.conv`, of the numbers `x` - `x_zero` and `w` - `w_zero`, in i32, which
@@ -81,7 +81,7 @@ def NN_ConvIntegerOp : NN_InferredOp<"conv_integer"> {
       "x, w, strides, dilations, padsLo, padsHi, groups, xZero, wZero">];
 }
 
-def NN_AddDequantizedOp : NN_InferredOp<"add_dequantized"> {
+def NN_AddDequantizedOp : NN_InferredOp<"add_dequantized", NN_StaysWide> {
   let summary = "sum of numbers and of quantized ones";
   let description = [{
     Computes a + (x-zero) * scale, as `nn.add` of `nn.dequantize`: a kernel that

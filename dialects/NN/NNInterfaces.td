@@ -27,6 +27,20 @@ def LoopInterface : OpInterface<"LoopInterface"> {
     }], "::divisi::LoopNest", "getLoopNest">];
 }
 
+def RoundingInterface : OpInterface<"RoundingInterface"> {
+  let cppNamespace = "::divisi::nn";
+  let description = [{
+    What do floats of few bits (bf16, f16) do to the result of this operator?
+
+    `--precision` decides by the answer which operators compute in them. There
+    is no default: each definition names one of the traits in NNOpBase.td, or
+    the operator implements the method. See `dialects/NN/Rounding.h`.
+  }];
+  let methods = [InterfaceMethod<[{
+      What rounding its floats to few bits costs.
+    }], "::divisi::nn::Rounding", "getRounding">];
+}
+
 def UnflattenInterface : OpInterface<"UnflattenInterface"> {
   let cppNamespace = "::divisi::nn";
   let description = [{

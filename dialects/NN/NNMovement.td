@@ -11,7 +11,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_ReshapeOp : NN_CheckedOp<"reshape"> {
+def NN_ReshapeOp : NN_CheckedOp<"reshape", NN_Moves> {
   let summary = "the same elements in another shape";
   let description = [{
     Keeps the row-major order of the elements.
@@ -33,7 +33,7 @@ def NN_ReshapeOp : NN_CheckedOp<"reshape"> {
       "::mlir::getElementTypeOrSelf(x))", ", x">];
 }
 
-def NN_TransposeOp : NN_InferredOp<"transpose", [NN_Unflattens]> {
+def NN_TransposeOp : NN_InferredOp<"transpose", NN_Moves, [NN_Unflattens]> {
   let summary = "permutation of dimensions";
   let description = [{
     Dimension i of the result is dimension permutation[i] of the operand.
@@ -54,7 +54,7 @@ def NN_TransposeOp : NN_InferredOp<"transpose", [NN_Unflattens]> {
       "x, permutation">];
 }
 
-def NN_BroadcastOp : NN_CheckedOp<"broadcast", [NN_Unflattens]> {
+def NN_BroadcastOp : NN_CheckedOp<"broadcast", NN_Moves, [NN_Unflattens]> {
   let summary = "repetition along dimensions";
   let description = [{
     Dimension i of the operand becomes dimension dims[i] of the result; the
@@ -81,7 +81,7 @@ def NN_BroadcastOp : NN_CheckedOp<"broadcast", [NN_Unflattens]> {
       "::mlir::getElementTypeOrSelf(x))", ", x, dims">];
 }
 
-def NN_SliceOp : NN_InferredOp<"slice", [NN_Unflattens]> {
+def NN_SliceOp : NN_InferredOp<"slice", NN_Moves, [NN_Unflattens]> {
   let summary = "a strided part";
   let description = [{
     Takes the indices start, start+step, ... before `limit` of each dimension. A
@@ -108,7 +108,7 @@ def NN_SliceOp : NN_InferredOp<"slice", [NN_Unflattens]> {
            "::llvm::ArrayRef<int64_t>":$steps), "x, starts, limits, steps">];
 }
 
-def NN_PadOp : NN_InferredOp<"pad", [NN_Unflattens]> {
+def NN_PadOp : NN_InferredOp<"pad", NN_Moves, [NN_Unflattens]> {
   let summary = "a border of one value";
   let description = [{
     Adds `lo` elements of `value` before and `hi` behind each dimension;
@@ -132,7 +132,7 @@ def NN_PadOp : NN_InferredOp<"pad", [NN_Unflattens]> {
       "x, lo, hi, value">];
 }
 
-def NN_ConcatOp : NN_InferredOp<"concat", [NN_Unflattens]> {
+def NN_ConcatOp : NN_InferredOp<"concat", NN_Moves, [NN_Unflattens]> {
   let summary = "tensors one behind the other";
   let description = [{
     Joins the operands along `axis`.

@@ -41,6 +41,21 @@ def NN_ElementwiseFactors : NativeOpTrait<"ElementwiseFactors"> {
   let cppNamespace = "::divisi::nn";
 }
 
+// RoundingInterface, as one of these says (`dialects/NN/Rounding.h`), or by a
+// method of the operator's own.
+class NN_RoundsAsTrait<string rounding>
+    : ParamNativeOpTrait<"RoundsAs", "::divisi::nn::Rounding::" # rounding> {
+  let cppNamespace = "::divisi::nn";
+}
+class NN_RoundsAs<string rounding>
+    : TraitList<[RoundingInterface, NN_RoundsAsTrait<rounding>]>;
+def NN_Moves : NN_RoundsAs<"Moves">;
+def NN_RoundsOnce : NN_RoundsAs<"RoundsOnce">;
+def NN_SumsProducts : NN_RoundsAs<"SumsProducts">;
+def NN_SumsElements : NN_RoundsAs<"SumsElements">;
+def NN_StaysWide : NN_RoundsAs<"StaysWide">;
+defvar NN_RoundsByOwn = DeclareOpInterfaceMethods<RoundingInterface>;
+
 class NN_Op<string mnemonic, list<Trait> traits = []>
     : Op<NN_Dialect, mnemonic, !listconcat([NN_Countable], traits)>;
 
@@ -48,9 +63,10 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
 defvar NN_Unflattens = DeclareOpInterfaceMethods<UnflattenInterface>;
 
 // A pure function of tensors, in the syntax common to all of them.
-class NN_ComputeOp<string mnemonic, list<Trait> traits>
+class NN_ComputeOp<string mnemonic, Trait rounding, list<Trait> traits>
     : NN_Op<mnemonic, !listconcat(
-          [Pure, DeclareOpInterfaceMethods<LoopInterface>], traits)> {
+          [Pure, DeclareOpInterfaceMethods<LoopInterface>, rounding],
+          traits)> {
   let assemblyFormat = [{
     operands attr-dict `:` functional-type(operands, results)
   }];
@@ -58,8 +74,8 @@ class NN_ComputeOp<string mnemonic, list<Trait> traits>
 
 // An operator whose result type follows from operands and attributes:
 //   FailureOr<RankedTensorType> inferType(Adaptor, EmitError)
-class NN_InferredOp<string mnemonic, list<Trait> traits = []>
-    : NN_ComputeOp<mnemonic, !listconcat(traits, [NN_InferredType])> {
+class NN_InferredOp<string mnemonic, Trait rounding, list<Trait> traits = []>
+    : NN_ComputeOp<mnemonic, rounding, !listconcat(traits, [NN_InferredType])> {
   let extraClassDeclaration = [{
     /// The result's global type, or a failure with a message.
     static ::mlir::FailureOr<::mlir::RankedTensorType>
@@ -70,8 +86,10 @@ class NN_InferredOp<string mnemonic, list<Trait> traits = []>
 // An operator that sums many elements: its result has the operands' element
 // type, or that in which they are summed, so that what is partial is not
 // rounded before it is whole.
-class NN_AccumulatingOp<string mnemonic, list<Trait> traits = []>
-    : NN_ComputeOp<mnemonic, !listconcat(traits, [NN_AccumulatedType])> {
+class NN_AccumulatingOp<string mnemonic, Trait rounding,
+                        list<Trait> traits = []>
+    : NN_ComputeOp<mnemonic, rounding,
+                   !listconcat(traits, [NN_AccumulatedType])> {
   let extraClassDeclaration = [{
     /// The result's global type without a wider element, or a failure with a
     /// message.
@@ -82,8 +100,8 @@ class NN_AccumulatingOp<string mnemonic, list<Trait> traits = []>
 
 // An operator whose result type is chosen by whoever builds it:
 //   LogicalResult checkType(Adaptor, RankedTensorType, EmitError)
-class NN_CheckedOp<string mnemonic, list<Trait> traits = []>
-    : NN_ComputeOp<mnemonic, !listconcat(traits, [NN_CheckedType])> {
+class NN_CheckedOp<string mnemonic, Trait rounding, list<Trait> traits = []>
+    : NN_ComputeOp<mnemonic, rounding, !listconcat(traits, [NN_CheckedType])> {
   let extraClassDeclaration = [{
     /// Whether the result may have the global type `type`; a message if not.
     static ::mlir::LogicalResult

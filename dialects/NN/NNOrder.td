@@ -11,7 +11,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_ArgReduceOp : NN_InferredOp<"arg_reduce"> {
+def NN_ArgReduceOp : NN_InferredOp<"arg_reduce", NN_StaysWide> {
   let summary = "where the largest or smallest element is";
   let description = [{
     The index along `axis` of the largest (`kind = "max"`) or smallest element;
@@ -36,7 +36,7 @@ def NN_ArgReduceOp : NN_InferredOp<"arg_reduce"> {
            "bool":$last), "x, axis, kind, last">];
 }
 
-def NN_CumulateOp : NN_InferredOp<"cumulate"> {
+def NN_CumulateOp : NN_InferredOp<"cumulate", NN_StaysWide> {
   let summary = "running sums or products along one dimension";
   let description = [{
     Element i along `axis` combines the elements up to i, or without i itself if
@@ -62,7 +62,7 @@ def NN_CumulateOp : NN_InferredOp<"cumulate"> {
       "x, axis, kind, exclusive, reverse">];
 }
 
-def NN_TopKOp : NN_InferredOp<"top_k"> {
+def NN_TopKOp : NN_InferredOp<"top_k", NN_StaysWide> {
   let summary = "where the k largest or smallest elements are";
   let description = [{
     The indices along `axis` of the `k` largest elements in descending order, or

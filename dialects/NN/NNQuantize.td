@@ -15,7 +15,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_QuantizeOp : NN_CheckedOp<"quantize"> {
+def NN_QuantizeOp : NN_CheckedOp<"quantize", NN_StaysWide> {
   let summary = "numbers in few bits";
   let description = [{
     Computes round(x/scale) + zero, rounding halves to even and saturating; for
@@ -49,7 +49,7 @@ def NN_QuantizeOp : NN_CheckedOp<"quantize"> {
       "resultType", ", x, scale, zero, axis, block">];
 }
 
-def NN_DequantizeOp : NN_InferredOp<"dequantize"> {
+def NN_DequantizeOp : NN_InferredOp<"dequantize", NN_StaysWide> {
   let summary = "the numbers that quantized ones stand for";
   let description = [{
     Computes (x-zero) * scale in the type of `scale`; the difference is exact.

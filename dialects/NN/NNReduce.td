@@ -11,7 +11,8 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_ReduceOp : NN_AccumulatingOp<"reduce", [NN_Unflattens]> {
+def NN_ReduceOp : NN_AccumulatingOp<"reduce", NN_SumsElements,
+                                    [NN_Unflattens]> {
   let summary = "sum, product, maximum ... over dimensions";
   let description = [{
     Folds the dimensions `axes`, which the result does not have any more.
@@ -35,7 +36,7 @@ def NN_ReduceOp : NN_AccumulatingOp<"reduce", [NN_Unflattens]> {
            "::llvm::ArrayRef<int64_t>":$axes), "x, kind, axes">];
 }
 
-def NN_SoftmaxOp : NN_InferredOp<"softmax", [NN_Unflattens]> {
+def NN_SoftmaxOp : NN_InferredOp<"softmax", NN_StaysWide, [NN_Unflattens]> {
   let summary = "normalised exponentials along one dimension";
   let description = [{
     Computes exp(x) / sum(exp(x)) along `axis`, or its logarithm if `log`. Of
@@ -57,7 +58,7 @@ def NN_SoftmaxOp : NN_InferredOp<"softmax", [NN_Unflattens]> {
       "x, axis, log">];
 }
 
-def NN_NormalizeOp : NN_InferredOp<"normalize", [NN_Unflattens]> {
+def NN_NormalizeOp : NN_InferredOp<"normalize", NN_StaysWide, [NN_Unflattens]> {
   let summary = "scaling to unit variance over dimensions";
   let description = [{
     Computes (x-mean)/sqrt(variance+epsilon) with the population's variance over

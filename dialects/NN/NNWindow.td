@@ -11,7 +11,8 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_ConvOp : NN_AccumulatingOp<"conv", [SameOperandsElementType]> {
+def NN_ConvOp : NN_AccumulatingOp<"conv", NN_SumsProducts,
+                                  [SameOperandsElementType]> {
   let summary = "convolution";
   let description = [{
     Correlates x[n, (g c), i...] with w[(g m), c, k...] into y[n, (g m), o...],
@@ -49,7 +50,7 @@ def NN_ConvOp : NN_AccumulatingOp<"conv", [SameOperandsElementType]> {
       "x, w, strides, dilations, padsLo, padsHi, groups">];
 }
 
-def NN_ConvDgradOp : NN_AccumulatingOp<"conv_dgrad",
+def NN_ConvDgradOp : NN_AccumulatingOp<"conv_dgrad", NN_SumsProducts,
                                        [SameOperandsElementType]> {
   let summary = "transposed convolution";
   let description = [{
@@ -88,8 +89,8 @@ def NN_ConvDgradOp : NN_AccumulatingOp<"conv_dgrad",
       "dy, w, strides, dilations, padsLo, extents, groups">];
 }
 
-class NN_Pool<string mnemonic, string meaning, string outside>
-    : NN_AccumulatingOp<mnemonic, [NN_Unflattens]> {
+class NN_Pool<string mnemonic, Trait rounding, string meaning, string outside>
+    : NN_AccumulatingOp<mnemonic, rounding, [NN_Unflattens]> {
   let summary = meaning # " of sliding windows";
   let description = "Computes the " # meaning # [{ of the elements in each
     window: index o*stride + k*dilation - pads_lo for k below `kernel`. All
@@ -122,7 +123,8 @@ class NN_Pool<string mnemonic, string meaning, string outside>
            "::llvm::ArrayRef<int64_t>":$padsHi),
       "x, kernel, strides, dilations, padsLo, padsHi">];
 }
-def NN_PoolMaxOp : NN_Pool<"pool_max", "maximum", "the type's least value">;
-def NN_PoolSumOp : NN_Pool<"pool_sum", "sum", "0">;
+def NN_PoolMaxOp : NN_Pool<"pool_max", NN_Moves, "maximum",
+                             "the type's least value">;
+def NN_PoolSumOp : NN_Pool<"pool_sum", NN_SumsElements, "sum", "0">;
 
 #endif // DIVISI_DIALECTS_NN_NNWINDOW_TD

@@ -47,7 +47,7 @@ static SmallVector<Product> findProducts(func::FuncOp function,
       depth = std::max(depth, depths.lookup(operand));
     }
     bool isProduct = op.getNumResults() == 1 &&
-                     bearingOf(&op) == Bearing::Multiplies &&
+                     roundingOf(&op) == nn::Rounding::SumsProducts &&
                      isF32(op.getResult(0).getType()) &&
                      origins.of(op.getResult(0)) == Origin::Activation;
     if (isProduct) {

@@ -146,7 +146,7 @@ void Lowering::count(Operation *op, PrecisionRecord &record) const {
                    [&](Value v) { return origins_.isStatic(v); })) {
     return;
   }
-  Bearing bearing = bearingOf(op);
+  nn::Rounding rounding = roundingOf(op);
   if (choice_.isNarrow(op)) {
     ++record.narrowOperators;
   } else if (named_.contains(op)) {
@@ -154,7 +154,7 @@ void Lowering::count(Operation *op, PrecisionRecord &record) const {
   } else if (op->getNumResults() == 1 &&
              origins_.of(op->getResult(0)) == Origin::Table) {
     ++record.tables;
-  } else if (bearing == Bearing::Sensitive) {
+  } else if (rounding == nn::Rounding::StaysWide) {
     ++record.sensitive;
   } else if (choice_.isFirst(op)) {
     ++record.first;
@@ -181,8 +181,9 @@ void Lowering::rewrite(Operation *op) {
                 : isRounded ? inF32(inNarrow(value))
                             : inF32(value));
   }
-  Bearing bearing = bearingOf(op);
-  bool keepsResult = bearing == Bearing::Multiplies || bearing == Bearing::Sums;
+  nn::Rounding rounding = roundingOf(op);
+  bool keepsResult = rounding == nn::Rounding::SumsProducts ||
+                     rounding == nn::Rounding::SumsElements;
   if (!isNarrow || keepsResult) {
     return;
   }
@@ -270,7 +271,7 @@ bool NameFinder::matches(llvm::function_ref<bool(StringRef)> isMeant) {
 void NameFinder::keepReaders(Value value) {
   for (Operation *user : value.getUsers()) {
     if (named.insert(user).second && user->getNumResults() == 1 &&
-        bearingOf(user) == Bearing::Moves) {
+        roundingOf(user) == nn::Rounding::Moves) {
       keepReaders(user->getResult(0));
     }
   }

@@ -18,43 +18,9 @@
 using namespace mlir;
 using namespace divisi;
 
-// An operator that stands in no list stays f32, which is never wrong.
-
-/// Every element of the result is one of an operand's, but for its sign.
-static bool movesElements(Operation *op) {
-  return isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp,
-             nn::PadOp, nn::ConcatOp, nn::GatherOp, nn::TakeAlongOp,
-             nn::SelectOp, nn::MaxOp, nn::MinOp, nn::NegOp, nn::AbsOp,
-             nn::ReluOp, nn::PoolMaxOp>(op);
-}
-
-/// Each element comes of a few others, or of sums that nothing is rounded in,
-/// so that only its own rounding is added.
-static bool roundsOnce(Operation *op) {
-  return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::TanhOp,
-             nn::SigmoidOp, nn::SiluOp, nn::HardSwishOp, nn::GeluOp,
-             nn::ResampleOp, nn::RotaryOp>(op);
-}
-
-/// Attention without numbers that mask: the lowest of f32, which stands for a
-/// key that nobody attends but where all are such, would be minus infinity.
-static bool attends(Operation *op) {
-  auto attention = dyn_cast<nn::AttentionOp>(op);
-  return attention && (!attention.getMask() ||
-                       getElementTypeOrSelf(attention.getMask()).isInteger(1));
-}
-
-Bearing divisi::bearingOf(Operation *op) {
-  if (movesElements(op)) {
-    return Bearing::Moves;
-  }
-  if (roundsOnce(op) || attends(op)) {
-    return Bearing::Rounds;
-  }
-  if (op->hasTrait<nn::AccumulatedType>()) {
-    return op->getNumOperands() > 1 ? Bearing::Multiplies : Bearing::Sums;
-  }
-  return Bearing::Sensitive;
+nn::Rounding divisi::roundingOf(Operation *op) {
+  auto says = dyn_cast<nn::RoundingInterface>(op);
+  return says ? says.getRounding() : nn::Rounding::StaysWide;
 }
 
 bool divisi::isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
@@ -91,6 +57,19 @@ static SmallVector<Value> streamsOf(Operation *op, const Origins &origins) {
 static bool hasFloats(Operation &op) {
   return llvm::any_of(op.getOperandTypes(), isF32) ||
          llvm::any_of(op.getResultTypes(), isF32);
+}
+
+/// Whether elements at one place are added or subtracted: the operator is
+/// linear in all of its operands at once.
+static bool addsOperands(Operation *op) {
+  if (!op->hasTrait<nn::Broadcasting>() ||
+      roundingOf(op) != nn::Rounding::RoundsOnce) {
+    return false;
+  }
+  LoopNest nest = cast<nn::LoopInterface>(op).getLoopNest();
+  return llvm::any_of(nest.linear, [&](const auto &operands) {
+    return operands.size() == op->getNumOperands();
+  });
 }
 
 // What is wide is never made narrow again, so that this ends.
@@ -148,8 +127,9 @@ bool TypeChoice::isWide(Value value) const {
   if (!op || origins_.isStatic(value)) {
     return true;
   }
-  Bearing bearing = bearingOf(op);
-  bool hasChoice = bearing == Bearing::Moves || bearing == Bearing::Rounds;
+  nn::Rounding rounding = roundingOf(op);
+  bool hasChoice =
+      rounding == nn::Rounding::Moves || rounding == nn::Rounding::RoundsOnce;
   return !hasChoice || wide_.contains(op);
 }
 
@@ -159,29 +139,29 @@ bool TypeChoice::sumsWithWeights(Value value) const {
   if (isExact(value) || !isWide(value) || named_.contains(op)) {
     return false;
   }
-  if (bearingOf(op) == Bearing::Multiplies) {
+  if (roundingOf(op) == nn::Rounding::SumsProducts) {
     return llvm::any_of(op->getOperands(),
                         [&](Value x) { return origins_.isStatic(x); });
   }
   SmallVector<Value> streams = streamsOf(op, origins_);
-  return bearingOf(op) == Bearing::Rounds && streams.size() == 1 &&
+  return roundingOf(op) == nn::Rounding::RoundsOnce && streams.size() == 1 &&
          sumsWithWeights(streams[0]);
 }
 
 bool TypeChoice::followsFromExact(Operation *op) const {
-  switch (bearingOf(op)) {
-  case Bearing::Moves: {
+  switch (roundingOf(op)) {
+  case nn::Rounding::Moves: {
     // Rows of a weight alone are those of a narrow one.
     SmallVector<Value> floats = floatsOf(op);
     return llvm::all_of(floats, [&](Value x) { return isExact(x); }) &&
            llvm::any_of(floats, [&](Value x) { return !origins_.isStatic(x); });
   }
-  case Bearing::Rounds:
+  case nn::Rounding::RoundsOnce:
     return !named_.contains(op) && (isBetween(op) || isJoin(op));
-  case Bearing::Multiplies:
+  case nn::Rounding::SumsProducts:
     return first_.contains(op);
-  case Bearing::Sums:
-  case Bearing::Sensitive:
+  case nn::Rounding::SumsElements:
+  case nn::Rounding::StaysWide:
     return true;
   }
   return false;
@@ -198,13 +178,13 @@ bool TypeChoice::wantsWide(OpOperand &use) const {
   if (isa<func::ReturnOp>(user)) {
     return isExact(use.get());
   }
-  switch (bearingOf(user)) {
-  case Bearing::Moves:
-  case Bearing::Rounds:
-  case Bearing::Multiplies:
+  switch (roundingOf(user)) {
+  case nn::Rounding::Moves:
+  case nn::Rounding::RoundsOnce:
+  case nn::Rounding::SumsProducts:
     return wide_.contains(user);
-  case Bearing::Sums:
-  case Bearing::Sensitive:
+  case nn::Rounding::SumsElements:
+  case nn::Rounding::StaysWide:
     return true;
   }
   return true;
@@ -229,17 +209,17 @@ bool TypeChoice::mustBeWide(Operation *op) const {
   if (named_.contains(op)) {
     return true;
   }
-  switch (bearingOf(op)) {
-  case Bearing::Moves:
+  switch (roundingOf(op)) {
+  case nn::Rounding::Moves:
     return movesInWide(op);
-  case Bearing::Rounds:
+  case nn::Rounding::RoundsOnce:
     return roundsInWide(op);
-  case Bearing::Multiplies:
+  case nn::Rounding::SumsProducts:
     return origins_.of(op->getResult(0)) != Origin::Activation ||
            first_.contains(op);
-  case Bearing::Sums:
+  case nn::Rounding::SumsElements:
     return sumsInWide(op);
-  case Bearing::Sensitive:
+  case nn::Rounding::StaysWide:
     return true;
   }
   return true;
@@ -257,7 +237,7 @@ bool TypeChoice::roundsInWide(Operation *op) const {
 }
 
 bool TypeChoice::isJoin(Operation *op) const {
-  return isa<nn::AddOp, nn::SubOp>(op) && streamsOf(op, origins_).size() > 1;
+  return addsOperands(op) && streamsOf(op, origins_).size() > 1;
 }
 
 bool TypeChoice::isBetween(Operation *op) const {

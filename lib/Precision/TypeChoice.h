@@ -32,21 +32,14 @@
 
 #include "Origins.h"
 
+#include "dialects/NN/Rounding.h"
+
 #include "llvm/ADT/DenseSet.h"
 
 namespace divisi {
 
-/// How an operator bears floats of few bits.
-enum class Bearing : uint8_t {
-  Moves,      ///< Exact in any type: its result has elements of operands.
-  Rounds,     ///< Adds its own rounding alone.
-  Multiplies, ///< Sums products: narrow operands, sums in f32.
-  Sums,       ///< Sums elements: operands of any type, sums in f32.
-  Sensitive,  ///< Stays f32.
-};
-
-/// What `op` bears.
-Bearing bearingOf(mlir::Operation *op);
+/// What `op` says of narrow floats. Operations of other dialects stay wide.
+nn::Rounding roundingOf(mlir::Operation *op);
 
 /// Whether `type` is a tensor of f32.
 bool isF32(mlir::Type type);
@@ -65,7 +58,7 @@ public:
   bool isExact(mlir::Value value) const;
   /// Whether `op`, which is not narrow, finishes a sum before it is cast.
   bool isEndOfSum(mlir::Operation *op) const {
-    return bearingOf(op) == Bearing::Rounds && !exact_.contains(op);
+    return roundingOf(op) == nn::Rounding::RoundsOnce && !exact_.contains(op);
   }
   /// Whether `value`, which is there in f32, is the sum of a product with
   /// weights, finished or not: an activation, and narrow for all but those who

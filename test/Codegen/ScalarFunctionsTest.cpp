@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/kernels/FieldElement.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
 #include "runtime/kernels/Families.h"
 #include "test/Codegen/ScalarCalls.h"
 
