@@ -8,7 +8,8 @@ PEERS ?=
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 FORMATTED = git ls-files '*.h' '*.cpp'
 
-.PHONY: setup build divisi demo test test-gpu sweep node-suite races fuzz format models
+.PHONY: setup build divisi demo test test-gpu sweep prove faults node-suite races \
+  fuzz format models
 .DEFAULT_GOAL := build
 
 setup:
@@ -25,13 +26,17 @@ divisi: setup
 	@cmake --preset $(PRESET) --log-level=NOTICE
 	@cmake --build $(BUILD) -j $(JOBS) --target divisi
 
-# What the suites counted (cases that ran, messages that are expected) stands
-# before the last line, which is ctest's.
+# A share of the cases: DIVISI_TEST_SHARE, from 0 to 1 (test/share.py). What the
+# suites counted (cases that ran, messages that are expected) and the entries that
+# took longest stand before the last line, which is ctest's.
 test: build
 	@status=0; log=$(abspath $(BUILD))/ctest.log; \
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2 \
-	  --output-log $$log || status=$$?; \
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) \
+	  --timeout 600 --output-log $$log || status=$$?; \
 	sed -n 's/^counted: /  /p' $(BUILD)/Testing/Temporary/LastTest.log; \
+	echo "the slowest, in seconds:"; \
+	sed -n 's|^ *[0-9]*/[0-9]* Test .*: \([^ ]*\) .* \([0-9.]*\) sec.*$$|  \2 \1|p' \
+	  $$log | sort -rn | head; \
 	grep 'tests passed,' $$log; exit $$status
 
 # Where there is no GPU, each part says so and is skipped. PEERS=torch,onnxruntime
@@ -56,8 +61,20 @@ endef
 demo: divisi
 	$(call script,test/demo.sh)
 
+# All cases.
 sweep: build
 	$(call script,test/sweep.sh)
+
+# Asks the prover about all rules, and writes down that it did: what `make test`
+# compares with rules, axioms and the prover's sources.
+prove: build
+	$(call script,test/prove.sh)
+
+# Plants each fault of test/faults/ in a copy of the tree and expects the tests of
+# `make test` to catch it.
+faults: setup
+	@DIVISI_BUILD=$(abspath $(BUILD)) \
+	$$(bash cmake/setup.sh --prefix)/venv/bin/python test/planted_faults.py
 
 # All of ONNX's tests of single nodes: what is right, refused and why.
 node-suite: build

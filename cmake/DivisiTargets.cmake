@@ -192,12 +192,14 @@ endfunction()
 
 # divisi_lit_test(NAME DIR)
 # A ctest entry that runs lit on the .mlir and .test files under DIR, which is
-# relative to test/ ("." is all of them). lit fails when it finds none.
+# relative to test/ ("." is all of them), on all cores. lit fails when it finds
+# none.
 function(divisi_lit_test name dir)
   cmake_path(SET path NORMALIZE ${PROJECT_BINARY_DIR}/test/${dir})
   add_test(NAME ${name}
     COMMAND ${DIVISI_PREFIX}/venv/bin/lit -v ${path})
   _divisi_test_environment(${name})
+  divisi_test_threads(${name} 64)
 endfunction()
 
 # divisi_pytest(NAME FILE…)
@@ -211,6 +213,17 @@ function(divisi_pytest name)
   # With this test/conftest.py ends where all cases are skipped.
   set_property(TEST ${name} PROPERTY SKIP_RETURN_CODE 77)
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT DIVISI_ALL_SKIPPED=77)
+endfunction()
+
+# divisi_test_threads(NAME COUNT)
+# Says that so many threads or processes of the entry are at work at a time;
+# ctest starts others beside it for the cores that are left.
+function(divisi_test_threads name count)
+  cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  if(count GREATER cores)
+    set(count ${cores})
+  endif()
+  set_property(TEST ${name} PROPERTY PROCESSORS ${count})
 endfunction()
 
 # divisi_mpi_test(NAME COUNT PROGRAM [ARGUMENT…])
@@ -267,6 +280,15 @@ function(_divisi_collect_links target out)
   set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
+# Seconds of the longest entries, "SECONDS NAME" a line.
+set(divisi_costs ${CMAKE_CURRENT_LIST_DIR}/test-costs.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${divisi_costs})
+file(STRINGS ${divisi_costs} lines REGEX "^[0-9]")
+foreach(line ${lines})
+  string(REGEX MATCH "^([0-9]+) (.+)$" line ${line})
+  set(divisi_cost_${CMAKE_MATCH_2} ${CMAKE_MATCH_1})
+endforeach()
+
 # Called once, last: a name in DEPENDS that no room has declared would only be
 # noticed by the linker, in words that name no room.
 function(divisi_check_dependencies)
@@ -310,7 +332,9 @@ function(_divisi_reject_unparsed name)
   endif()
 endfunction()
 
-# A test that waits for ever must not hold up all others.
+# Which entry costs how much is in cmake/test-costs.txt, so that ctest starts the
+# longest first where it has not measured any; how long one may take is said by
+# who runs ctest, as a sweep takes longer than a sample.
 function(_divisi_test_environment name)
   set(environment DIVISI_BUILD=${PROJECT_BINARY_DIR}
     DIVISI_PYTHON=${DIVISI_PYTHON} PYTHONDONTWRITEBYTECODE=1)
@@ -325,8 +349,10 @@ function(_divisi_test_environment name)
     list(APPEND environment ASAN_OPTIONS=${asan_options}
       UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1
       TSAN_OPTIONS=abort_on_error=1:allocator_may_return_null=1
-      DIVISI_CASES_PER_OPERATOR=8)
+      DIVISI_TEST_SHARE=0.04)
   endif()
-  set_property(TEST ${name} PROPERTY TIMEOUT 600)
   set_property(TEST ${name} PROPERTY ENVIRONMENT ${environment})
+  if(DEFINED divisi_cost_${name})
+    set_property(TEST ${name} PROPERTY COST ${divisi_cost_${name}})
+  endif()
 endfunction()

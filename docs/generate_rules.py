@@ -1,7 +1,6 @@
 """Writes rules.md, the list of the rules of Divisi, from what
-`divisi prove --json` says of them and from the files of rules/.
-
-    DIVISI_BUILD=build python docs/generate_rules.py
+`divisi prove --json` says of them and from the files of rules/; and
+rules/proofs.txt, the record of what is proved. `make prove` runs it.
 """
 
 import json
@@ -21,6 +20,14 @@ rules can be trusted.
 """
 
 
+def row(name, summary, rule):
+    """The line of one rule."""
+    by = (", ".join(rule["axioms"]) if rule["standing"] == "proved"
+          else f"*{rule['standing']}*")
+    summary = summary.replace("|", "\\|")
+    return f"| {name} | {summary} | {rule['class']} | {by} |"
+
+
 def page(answers):
     """The page, if `answers` is {name: what is said of the rule}."""
     lines = [HEAD]
@@ -32,18 +39,15 @@ def page(answers):
         found = re.findall(r'^rule (\S+) \{\n  summary "(.*)"$',
                            path.read_text(encoding="utf-8"), re.M)
         for name, summary in found:
-            rule = answers[name]
-            by = (", ".join(rule["axioms"]) if rule["standing"] == "proved"
-                  else f"*{rule['standing']}*")
-            summary = summary.replace("|", "\\|")
-            lines.append(f"| {name} | {summary} | {rule['class']} | {by} |")
+            lines.append(row(name, summary, answers[name]))
         lines.append("")
     return "\n".join(lines)
 
 
 def main():
-    done = subprocess.run([BUILD / "bin/divisi", "prove", "--json"],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [BUILD / "bin/divisi", "prove", "--json", "--record",
+         ROOT / "rules/proofs.txt"], capture_output=True, text=True, check=True)
     answers = {rule["rule"]: rule for rule in json.loads(done.stdout)["rules"]}
     (ROOT / "docs/rules.md").write_text(page(answers), encoding="utf-8")
 

@@ -1,10 +1,28 @@
-"""Says how many cases each file of tests ran; `make test` shows these lines.
+"""Takes the sample of the cases (share.py) and says how many each file of tests
+ran; `make test` shows these lines.
 What ran none, for all are skipped, is no success: it ends with the code that
 ctest shows as skipped, if ctest has named one (cmake/DivisiTargets.cmake)."""
 
 import os
 
 import pytest
+import share
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "sample(parameter..., slow): a share of the cases runs, with "
+        "each value of these parameters")
+    config.addinivalue_line(
+        "markers", "whole: runs only where DIVISI_TEST_SHARE is 1")
+
+
+def pytest_collection_modifyitems(config, items):
+    kept = share.kept(items)
+    chosen = {id(item) for item in kept}
+    config.hook.pytest_deselected(
+        items=[item for item in items if id(item) not in chosen])
+    items[:] = kept
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Every case of the tests that `make test` samples: what `make sweep` does.
+# Every case of the tests of which `make test` runs a share: what `make sweep` does.
 # Says how many cases there are and how long each part took. DIVISI_BUILD and
 # DIVISI_PYTHON come from the Makefile.
 set -uo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 export DIVISI_BUILD="${DIVISI_BUILD:-$here/../build}"
 prefix="$(bash "$here/../cmake/setup.sh" --prefix)"
+export DIVISI_TEST_SHARE=1
 export DIVISI_PYTHON="${DIVISI_PYTHON:-$prefix/venv/bin/python}"
 summary=()
 status=0
@@ -26,14 +27,13 @@ part() {
 
 part "light weights" "$DIVISI_PYTHON" "$here/models/light_weights.py" \
   --out "$DIVISI_BUILD/test/light"
-part "operators in every way" env DIVISI_CASES_PER_OPERATOR=200 \
-  "$DIVISI_BUILD/bin/tests/OperatorSplitsTest" --gtest_brief=1
-part "models end to end" "$DIVISI_PYTHON" -m pytest -q -p no:cacheprovider \
-  --sweep --durations=5 "$here/endtoend"
+part "all tests" ctest --test-dir "$DIVISI_BUILD" --output-on-failure \
+  --no-tests=error -j "$(nproc)" --timeout 36000
 part "damaged files" "$DIVISI_PYTHON" "$here/fuzz/mutate.py" --count 100 \
   --model gpt2 --model segformer --model t5
 
 echo
+sed -n 's/^counted: /  /p' "$DIVISI_BUILD/Testing/Temporary/LastTest.log"
 echo "sweep: $SECONDS s in all"
 printf '  %s\n' "${summary[@]}"
 exit $status

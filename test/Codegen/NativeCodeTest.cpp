@@ -15,6 +15,7 @@
 #include "divisi/runtime/code/RowCode.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/Codegen/RegionCheck.h"
+#include "test/Sample.h"
 
 #include <gmock/gmock.h>
 
@@ -27,8 +28,7 @@ TEST(NativeCode, ComputesWhatTheRegionDoes) {
   }
   int regions = 0, joined = 0, formatted = 0;
   RegionCheck check;
-  const char *wanted = std::getenv("DIVISI_CASES_PER_OPERATOR");
-  unsigned most = wanted ? 60 : 600;
+  unsigned most = sampleSize(600u, 60u);
   for (unsigned seed = 0; seed < most; ++seed) {
     DrawnRegion drawn(seed);
     if (!generatesCode(drawn.call(4).site())) {
@@ -46,10 +46,11 @@ TEST(NativeCode, ComputesWhatTheRegionDoes) {
       formatted += !call.results[0].format.empty();
     }
   }
-  std::printf("counted: drawn regions: %d, %ld calls, %d of which join "
-              "operands, %d with channels last; of %ld elements %ld undecided\n",
-              regions, long(check.calls), joined, formatted,
-              long(check.counts.elements), long(check.counts.undecided));
+  std::printf(
+      "counted: drawn regions: %d, %ld calls, %d of which join "
+      "operands, %d with channels last; of %ld elements %ld undecided\n",
+      regions, long(check.calls), joined, formatted,
+      long(check.counts.elements), long(check.counts.undecided));
   EXPECT_GT(regions, int(most) * 7 / 10);
   EXPECT_GT(check.calls, int(most) * 12);
   EXPECT_LT(check.counts.undecided, check.counts.elements / 50);

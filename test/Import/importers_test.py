@@ -90,6 +90,7 @@ def named(text, cases):
     return re.sub(r"\bc(\d+)_", lambda m: f"{cases[int(m[1])].name}: ", text)
 
 
+@pytest.mark.sample("number", "plan")
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("number", range(len(BATCHES)))
 def test_cases_compute_what_is_expected(tmp_path, number, plan):

@@ -14,6 +14,8 @@
 
 #include "lib/Plan/PlanningInputs.h"
 
+#include "test/Sample.h"
+
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 
@@ -215,8 +217,8 @@ protected:
   mlir::MLIRContext context_;
 };
 
-/// Says at the end how much was tried, and fails if it was too little or all
-/// alike.
+/// Says at the end how much was tried, and fails if it was too little or, where
+/// all programs are, all alike.
 class Summary : public testing::Environment {
 public:
   void TearDown() override {
@@ -226,8 +228,12 @@ public:
               << all.idle << " plans leave devices idle, " << all.infeasible
               << " programs fit on no grid; " << all.fusions
               << " pairs of operators could be fused\n";
-    EXPECT_GE(all.programs, 200);
+    EXPECT_GT(all.programs, 0);
     EXPECT_GT(all.grids, 3 * all.programs);
+    if (!test::isSweep()) {
+      return;
+    }
+    EXPECT_GE(all.programs, 200);
     EXPECT_GT(all.idle, 0);
     EXPECT_LT(2 * all.idle, all.programs);
     EXPECT_GT(all.fusions, all.grids / 8);
@@ -290,7 +296,7 @@ void AllGridsTest::compare(const std::string &program,
 /// One program in four has a limit of memory, which binds.
 TEST_P(AllGridsTest, NothingIsBetterThanWhatIsFound) {
   auto [cluster, devices] = GetParam();
-  for (uint64_t seed = 0; seed != 70; ++seed) {
+  for (uint64_t seed = 0; seed != test::sampleSize<uint64_t>(70); ++seed) {
     std::string program = ProgramMaker(seed).make();
     SCOPED_TRACE(llvm::formatv("seed {0}\n{1}", seed, program).str());
     PlanOptions options;

@@ -9,7 +9,8 @@
 // A guard of an axiom is a condition, or element types without which it is
 // false. Taken away, something false has to be proved, which is not with it:
 // Inputs/guards.rules has such a rule for every guard there is. So each of them
-// is needed, and this would notice that one is not there.
+// is needed, and this would notice that one is not there. All axioms are tried
+// by `make prove`, a share of them otherwise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,8 @@
 
 #include "divisi/Prove/Trial.h"
 #include "divisi/Rules/Shipped.h"
+
+#include "test/Sample.h"
 
 #include <algorithm>
 
@@ -132,6 +135,19 @@ protected:
       ASSERT_TRUE(guard.starts_with("without ")) << guard;
       EXPECT_TRUE(witnesses.emplace(guard.substr(8), rule).second) << guard;
     }
+    ASSERT_GE(witnesses.size(), 11u);
+    std::string first = witnesses.begin()->first;
+    isTried.resize(axioms.size());
+    for (size_t i : test::sampleOf(axioms.size(), "guards")) {
+      isTried[i] = true;
+    }
+    for (size_t i = 0; i != axioms.size(); ++i) {
+      std::string ofAxiom = axioms[i].name + ": ";
+      isTried[i] = isTried[i] || first.starts_with(ofAxiom);
+      std::erase_if(witnesses, [&](const auto &each) {
+        return !isTried[i] && each.first.starts_with(ofAxiom);
+      });
+    }
   }
 
   /// An axiom as those formulas that witnesses could need.
@@ -155,7 +171,10 @@ protected:
   }
 
   std::vector<Rule> axioms;
-  /// By the guard that keeps them from being proved.
+  /// Whether the guards of the axiom are tried, for each axiom.
+  std::vector<bool> isTried;
+  /// By the guard that keeps them from being proved; those of axioms that are
+  /// tried.
   std::map<std::string, Rule> witnesses;
   Instantiator instantiator;
 };
@@ -182,6 +201,9 @@ static bool isProved(const Rule &rule,
 TEST_F(GuardTest, WithoutItsGuardAnAxiomProvesWhatIsFalse) {
   std::vector<std::vector<SymbolicRule>> said = sayAll();
   for (size_t i = 0; i != axioms.size(); ++i) {
+    if (!isTried[i]) {
+      continue;
+    }
     for (const Guard &guard : guardsOf(axioms[i], instantiator)) {
       SCOPED_TRACE(guard.name);
       auto witness = witnesses.find(guard.name);
@@ -203,7 +225,7 @@ TEST_F(GuardTest, WithoutItsGuardAnAxiomProvesWhatIsFalse) {
 }
 
 TEST_F(GuardTest, WhatGuardsKeepOutIsFalse) {
-  ASSERT_GE(witnesses.size(), 11u);
+  ASSERT_FALSE(witnesses.empty());
   std::vector<Rule> rules;
   for (const auto &[guard, rule] : witnesses) {
     EXPECT_TRUE(isFalse(rule, instantiator)) << rule.name;

@@ -14,6 +14,7 @@
 #include "divisi/Codegen/GridKernels.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/Codegen/RegionCheck.h"
+#include "test/Sample.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 
@@ -44,7 +45,7 @@ TEST(CudaRegion, ComputesWhatTheInterpretedRegionDoes) {
   CudaFixture gpu;
   Compared counts;
   int calls = 0;
-  unsigned most = isEmulated() ? 40 : 600;
+  unsigned most = isEmulated() ? sampleSize(40u, 8u) : 600;
   for (unsigned seed = 0; seed < most; ++seed) {
     DrawnRegion drawn(seed);
     RegionCall first = drawn.call(4);

@@ -25,6 +25,7 @@
 #include "test/Codegen/DrawnRegion.h"
 #include "test/Codegen/RegionCheck.h"
 #include "test/Codegen/ScalarCalls.h"
+#include "test/Sample.h"
 #include "test/emulator/GridCalls.h"
 #include "test/emulator/GridExecutor.h"
 #include "test/emulator/KernelCount.h"
@@ -185,8 +186,7 @@ TEST(GridKernels, ComputeWhatTheRegionDoes) {
   }
   int calls = 0, regions = 0, joined = 0;
   Compared counts;
-  const char *wanted = std::getenv("DIVISI_CASES_PER_OPERATOR");
-  unsigned most = wanted ? 60 : 600;
+  unsigned most = sampleSize(600u, 60u);
   for (unsigned seed = 0; seed < most; ++seed) {
     DrawnRegion drawn(seed);
     if (!generatesGridKernel(drawn.call(4).site())) {

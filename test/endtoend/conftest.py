@@ -6,8 +6,6 @@ command when the exit code is not the expected one.
 
     result = divisi("compile", model, "--devices", 4, "-o", "m.divisi")
     divisi("check", "m.divisi", "--inputs", inputs, exits=4)
-
-`pytest --sweep` runs every case, else a fixed sample runs.
 """
 
 import os
@@ -26,25 +24,6 @@ BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "bin" / "divisi"
 # One command; a hang must not look like a slow test.
 SECONDS = 500
-
-
-def pytest_addoption(parser):
-    parser.addoption("--sweep", action="store_true",
-                     help="run every case, not the sample")
-
-
-def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "sweep: runs only with --sweep")
-
-
-def pytest_collection_modifyitems(config, items):
-    if config.getoption("--sweep"):
-        return
-    kept = [item for item in items if not item.get_closest_marker("sweep")]
-    config.hook.pytest_deselected(
-        items=[item for item in items if item not in kept])
-    items[:] = kept
 
 
 @pytest.fixture(scope="session", autouse=True)

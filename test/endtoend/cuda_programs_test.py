@@ -11,12 +11,13 @@ from cuda_test import (DEVICE, EMULATOR, GPU, HAS_CONVOLUTIONS, HAS_PRODUCTS,
 from plans_test import by_rows
 from programs_test import batch, forward, program, train
 from quantized_models import MODELS as QUANTIZED
+from share import sample_size
 from train_steps import Step
 
 __all__ = ["program"]
 DEVICES = [1, 2, 4]
 # Runs of a process, of which each is another interleaving.
-INTERLEAVINGS = 50
+INTERLEAVINGS = sample_size(50)
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +77,7 @@ def test_two_grids(divisi, program):
 
 
 # Products of codes, whose sums are exact; some codes lie between two.
+@pytest.mark.sample("name", "plan")
 @pytest.mark.parametrize("plan", ["one", "uneven"])
 @pytest.mark.parametrize("name", QUANTIZED)
 def test_quantized_models(divisi, name, plan):
@@ -89,6 +91,7 @@ def test_quantized_models(divisi, name, plan):
     assert np.mean(np.abs(got - want) > 1e-5) < .02
 
 
+@pytest.mark.sample("name", "devices")
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("name", ["gpt2", "llama", "resnet"])
 def test_models_in_bf16(divisi, name, devices):
@@ -120,6 +123,7 @@ def test_rows_of_images(divisi):
 
 # Work like earlier work is not done again: what is asked of these runs is in
 # which order they touch what.
+@pytest.mark.sample()
 @pytest.mark.parametrize("name", MODELS)
 def test_no_interleaving_has_a_race(divisi, name):
     m = model(name)
@@ -134,6 +138,7 @@ def test_no_interleaving_has_a_race(divisi, name):
 
 
 # The waits of a run, each left out once.
+@pytest.mark.sample()
 @pytest.mark.parametrize("name", ["segformer", "t5"])
 def test_waits_that_are_left_out_are_reported(divisi, name):
     m = model(name)

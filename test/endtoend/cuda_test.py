@@ -79,6 +79,7 @@ def run_with_seed(divisi, m, seed, runs):
     return load(divisi.path("out.npz"))
 
 
+@pytest.mark.sample("name", "plan")
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("name", MODELS)
 def test_gpus_give_what_the_model_gives(divisi, name, plan):
@@ -87,6 +88,7 @@ def test_gpus_give_what_the_model_gives(divisi, name, plan):
 
 
 # Each run is another interleaving; more of them: cuda_programs_test.py.
+@pytest.mark.sample()
 @pytest.mark.parametrize("name", MODELS)
 def test_every_interleaving_gives_the_same_bits(divisi, name):
     m = compile_for_gpus(divisi, name, "found")

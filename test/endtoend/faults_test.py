@@ -38,19 +38,15 @@ SIGNALS = {
 }
 
 
-def moments():
-    for name in SIGNALS:
-        for seed in range(MOMENTS):
-            kept = seed == 0
-            yield pytest.param(name, seed, id=f"{name}-{seed}",
-                               marks=[] if kept else [pytest.mark.sweep])
-
-
-@pytest.mark.parametrize("name, seed", list(moments()))
+@pytest.mark.sample("name", slow=True)
+@pytest.mark.parametrize("seed", range(MOMENTS))
+@pytest.mark.parametrize("name", SIGNALS)
 def test_a_process_that_gets_a_signal(divisi, mlp, name, seed):
     number, message = SIGNALS[name]
     draw = random.Random(f"{name} {seed}")
-    run = Run(divisi, mlp.inputs)
+    # Who is stopped lets others wait; who ends does not.
+    run = Run(divisi, mlp.inputs,
+              timeout=TIMEOUT if name == "stopped" else PATIENT)
     victim = run.find(draw.randrange(PROCESSES))
     time.sleep(draw.uniform(0, 1.2))
     os.kill(victim, number)
@@ -90,8 +86,7 @@ def test_a_crash_says_whose_bug_it_is_at_once(divisi):
 
 def test_what_was_done_last_is_kept(divisi, mlp):
     run = Run(divisi, mlp.inputs)
-    victim = run.find(1)
-    time.sleep(2)
+    victim = run.find_at_work(1)
     os.kill(victim, signal.SIGSTOP)
     code, err = run.end()
     assert code == 9, err
@@ -120,8 +115,7 @@ def test_what_was_done_last_is_kept(divisi, mlp):
 def test_what_was_done_last_cannot_be_kept(divisi, mlp):
     run = Run(divisi, mlp.inputs.resolve(), launched=False,
               wrap='export TMPDIR=/absent; exec "$@"')
-    victim = run.find(1)
-    time.sleep(2)
+    victim = run.find_at_work(1)
     os.kill(victim, signal.SIGSTOP)
     code, err = run.end()
     assert code == 9, err
@@ -144,9 +138,7 @@ def child_named(run, name):
 
 def test_mpirun_is_killed(divisi, mlp):
     run = Run(divisi, mlp.inputs)
-    run.find(PROCESSES - 1)
-    time.sleep(0.5)
-    run.seen |= processes_below(run.process.pid)
+    run.find_at_work(PROCESSES - 1)
     os.kill(child_named(run, b"mpirun"), signal.SIGKILL)
     code, err = run.end()
     assert code == 9 and "ended by signal 9" in err, err
@@ -154,9 +146,7 @@ def test_mpirun_is_killed(divisi, mlp):
 
 def test_the_launching_program_is_killed(divisi, mlp):
     run = Run(divisi, mlp.inputs)
-    run.find(PROCESSES - 1)
-    time.sleep(0.5)
-    run.seen |= processes_below(run.process.pid)
+    run.find_at_work(PROCESSES - 1)
     os.kill(run.process.pid, signal.SIGKILL)
     code, _ = run.end()
     assert code == -signal.SIGKILL

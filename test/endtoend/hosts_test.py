@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, load
-from launched import BEGUN, needs_mpi, under_mpirun
+from launched import (BEGUN, needs_mpi, rank_of, under_mpirun,
+                      wait_for_work)
 
 pytestmark = needs_mpi
 
@@ -249,8 +250,8 @@ def test_a_link_that_is_cut_in_mid_run(divisi, mlp, hosts):
     deadline = time.monotonic() + 60
     while BEGUN not in hosts.errors():
         assert time.monotonic() < deadline, "it did not start"
-        time.sleep(0.1)
-    time.sleep(1)
+        time.sleep(0.02)
+    wait_for_work(*(pid for pid in hosts.ranks() if rank_of(pid) is not None))
     assert process.poll() is None and len(hosts.ranks()) > 4, hosts.errors()
     hosts.cut()
     began = time.monotonic()

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from conftest import BUILD, PROGRAM
 LIBRARY = BUILD / "lib" / "libdivisi_mpi.so"
 
 PROCESSES = 3
-TIMEOUT = 4000
+# Of the meeting of processes, where one is stopped.
+TIMEOUT = 2000
 # Where nobody has to wait for a time-out.
 PATIENT = 20000
 # To end all processes, on a machine that does other things, too.
@@ -27,9 +29,28 @@ needs_mpi = pytest.mark.skipif(
     reason="there is no MPI here (Debian: libopenmpi-dev openmpi-bin)")
 
 
+# Of a processor, in which a small model runs more than once.
+SOME_RUNS = 0.1
+
+
 def wait_until_begun(stderr):
     """Of a run with --verbose."""
     assert any(BEGUN in line for line in iter(stderr.readline, ""))
+
+
+def seconds_of(pid):
+    """Of a processor, that the threads of a process have used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_work(*pids):
+    """Until the processes have used so much more of a processor, together."""
+    enough = sum(map(seconds_of, pids)) + SOME_RUNS * len(pids)
+    deadline = time.monotonic() + PATIENT / 1000
+    while sum(map(seconds_of, pids)) < enough:
+        assert time.monotonic() < deadline, "it does not work"
+        time.sleep(0.01)
 
 
 def under_mpirun(count, *command):
@@ -51,10 +72,13 @@ def under_torchrun(count, *command):
 
 def processes_below(pid):
     """All that `pid` has started, and these."""
-    listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True,
-                             text=True, check=True).stdout
-    parents = {int(row.split()[0]): int(row.split()[1])
-               for row in listing.splitlines()}
+    parents = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = file.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # It has ended.
+        parents[int(file.parent.name)] = int(fields[1])
     below = {pid}
     while True:
         more = {p for p, parent in parents.items() if parent in below} | below
@@ -81,8 +105,9 @@ class Run:
                  repeat=10**9, timeout=TIMEOUT, options=("-o", "y.npz"),
                  home=None, processes=PROCESSES, under=under_mpirun):
         self.folder = divisi.folder
+        self.processes = processes
         command = [PROGRAM, "run", "m.divisi", "--inputs", inputs, "--repeat",
-                   repeat, "--timeout", timeout, *options]
+                   repeat, "--timeout", timeout, "--verbose", *options]
         environment = dict(os.environ)
         if launched:
             command += ["--launch", processes]
@@ -95,8 +120,14 @@ class Run:
         environment["TMPDIR"] = str(home)
         self.process = subprocess.Popen(
             [str(part) for part in command], cwd=self.folder, text=True,
-            env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+            env=environment, stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL)
         self.seen = set()
+        self.lines = []
+        self.reader = threading.Thread(
+            target=lambda: self.lines.extend(iter(self.process.stderr.readline,
+                                                  "")))
+        self.reader.start()
 
     def find(self, number):
         """The oldest process of that number, once there is one."""
@@ -106,19 +137,34 @@ class Run:
             own = [pid for pid in self.seen if rank_of(pid) == number]
             if own:
                 return min(own)
+            time.sleep(0.01)
         raise AssertionError(f"process {number} did not start")
+
+    def find_at_work(self, number):
+        """The same, when all processes have begun and this one has run the
+        model."""
+        found = self.find(number)
+        deadline = time.monotonic() + PATIENT / 1000
+        while len({line.split()[0] for line in list(self.lines)
+                   if BEGUN in line}) < self.processes:
+            assert time.monotonic() < deadline, "".join(self.lines)
+            time.sleep(0.01)
+        wait_for_work(found)
+        self.seen |= processes_below(self.process.pid)
+        return found
 
     def end(self):
         """The exit code and stderr; no process is left, nor an output."""
         self.seen |= processes_below(self.process.pid)
         try:
-            _, err = self.process.communicate(timeout=PATIENT / 1000 + SLACK)
+            self.process.wait(timeout=PATIENT / 1000 + SLACK)
         except subprocess.TimeoutExpired:
             for pid in processes_below(self.process.pid):
                 os.kill(pid, signal.SIGKILL)
             self.process.kill()
-            _, err = self.process.communicate()
-            raise AssertionError("it did not end:\n" + err) from None
+            self.process.wait()
+            raise AssertionError("it did not end:\n" + self.errors()) from None
+        err = self.errors()
         deadline = time.monotonic() + 10
         while any(rank_of(pid) is not None for pid in self.seen):
             assert time.monotonic() < deadline, "processes are left"
@@ -126,6 +172,11 @@ class Run:
         assert not list(self.folder.glob("y.npz*")), "half of an output"
         assert not list(self.folder.glob("*.tmp*"))
         return self.process.returncode, err
+
+    def errors(self):
+        """All of stderr, when whoever writes there has ended."""
+        self.reader.join(SLACK)
+        return "".join(self.lines)
 
 
 @pytest.fixture

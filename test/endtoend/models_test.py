@@ -1,7 +1,7 @@
 """Real models, planned in every way, against what their framework computed.
 
-The sample takes each model through a found plan and one more; the sweep takes
-all of them through all plans at 1, 2, 3, 4 and 8 devices.
+The sample takes each model, and each plan; the sweep takes all models through all
+plans at 1, 2, 3, 4 and 8 devices.
 """
 
 from dataclasses import dataclass
@@ -38,24 +38,8 @@ class Plan:
 
 PLANS = [Plan(name, devices) for devices in DEVICES
          for name in ("found", "data", "tensor")] + [Plan("mesh", 4)]
-SAMPLE = {
-    "gpt2": {Plan("found", 4), Plan("tensor", 8), Plan("mesh", 4)},
-    "bert": {Plan("found", 3), Plan("data", 4)},
-    "llama": {Plan("tensor", 4)},
-    "t5": {Plan("found", 2)},
-    "vit": {Plan("data", 3), Plan("tensor", 2)},
-    "resnet": {Plan("found", 1), Plan("mesh", 4)},
-    "segformer": {Plan("data", 2)},
-}
 SAMPLE_RANDOM = {("gpt2", 4): 3, ("llama", 3): 2, ("resnet", 2): 3,
                  ("vit", 8): 2}
-
-
-def compile_cases():
-    for name in MODELS:
-        for plan in PLANS:
-            marks = [] if plan in SAMPLE[name] else [pytest.mark.sweep]
-            yield pytest.param(name, plan, marks=marks, id=f"{name}-{plan}")
 
 
 def random_cases():
@@ -66,10 +50,12 @@ def random_cases():
                 yield pytest.param(name, devices, sample,
                                    id=f"{name}-{devices}-sample")
             yield pytest.param(name, devices, RANDOM_PLANS,
-                               marks=pytest.mark.sweep, id=f"{name}-{devices}")
+                               marks=pytest.mark.whole, id=f"{name}-{devices}")
 
 
-@pytest.mark.parametrize("name, plan", list(compile_cases()))
+@pytest.mark.sample("name", "plan")
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize("name", MODELS)
 def test_compiled_model_computes_what_is_expected(divisi, name, plan):
     m = model(name)
     divisi("compile", m.onnx, *m.shapes, *plan.flags(), "-o", "m.divisi")
@@ -110,7 +96,7 @@ def test_mlp(divisi, generated, plan):
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
 
 
-@pytest.mark.sweep
+@pytest.mark.whole
 @pytest.mark.parametrize("devices", [1, 3, 4])
 @pytest.mark.parametrize("name", LIGHT)
 def test_light_cnn_found_plan(divisi, name, devices):
@@ -120,7 +106,7 @@ def test_light_cnn_found_plan(divisi, name, devices):
     divisi.path("m.divisi").unlink()
 
 
-@pytest.mark.sweep
+@pytest.mark.whole
 @pytest.mark.parametrize("devices", [3, 4])
 @pytest.mark.parametrize("name", LIGHT)
 def test_light_cnn_random_plans(divisi, name, devices):

@@ -37,7 +37,7 @@ def cases():
         if name in SAMPLE:
             yield pytest.param(name, SAMPLE[name], id=f"{name}-sample")
         yield pytest.param(name, COUNTS + MANY, id=name,
-                           marks=pytest.mark.sweep)
+                           marks=pytest.mark.whole)
 
 
 @pytest.mark.parametrize("name, counts", list(cases()))
@@ -57,7 +57,7 @@ def meshes():
     for name in MESHED:
         for devices in (8, 12):
             marks = [] if (name, devices) in MESHED_SAMPLE else [
-                pytest.mark.sweep]
+                pytest.mark.whole]
             yield pytest.param(name, devices, id=f"{name}-{devices}",
                                marks=marks)
 

@@ -13,23 +13,12 @@ MODELS = ["gpt2", "bert", "llama", "t5", "vit", "resnet", "segformer"]
 # What weights become: half, but for those of the first products, which stay
 # f32 and have an eighth at most.
 HALVED = 0.5 + 0.5 / 8
-SAMPLE = {("gpt2", 1, "bf16"), ("gpt2", 4, "f16"), ("bert", 3, "bf16"),
-          ("llama", 4, "bf16"), ("t5", 3, "bf16"), ("vit", 4, "bf16"),
-          ("vit", 1, "f16"), ("resnet", 3, "bf16"), ("resnet", 4, "f16"),
-          ("segformer", 4, "bf16")}
 
 
-def cases():
-    for name in MODELS:
-        for devices in (1, 3, 4):
-            for precision in ("bf16", "f16"):
-                case = (name, devices, precision)
-                marks = [] if case in SAMPLE else [pytest.mark.sweep]
-                yield pytest.param(*case, marks=marks,
-                                   id=f"{name}-{devices}-{precision}")
-
-
-@pytest.mark.parametrize("name, devices, precision", list(cases()))
+@pytest.mark.sample("name", ("devices", "precision"))
+@pytest.mark.parametrize("precision", ["bf16", "f16"])
+@pytest.mark.parametrize("devices", [1, 3, 4])
+@pytest.mark.parametrize("name", MODELS)
 def test_outputs_are_within_the_precision(divisi, name, devices, precision):
     m = model(name)
     shown = divisi("check", m.onnx, "--devices", devices, "--precision",

@@ -14,7 +14,7 @@ import pytest
 from conftest import BUILD, PROGRAM, load, model
 from launched import (Run, mlp, needs_mpi,  # noqa: F401
                       processes_below, rank_of, under_mpirun,
-                      wait_until_begun)
+                      wait_for_work, wait_until_begun)
 from loop_programs import (NESTED, jacobi, jacobi_tensors, lstm, lstm_tensors,
                            nested_tensors)
 
@@ -66,7 +66,7 @@ def test_models_by_a_random_plan(divisi, name, devices):
     assert_same_everywhere(divisi, made.inputs, {2, devices})
 
 
-@pytest.mark.sweep
+@pytest.mark.whole
 @pytest.mark.parametrize("solver", ["auto", "random"])
 @pytest.mark.parametrize("devices", COUNTS)
 @pytest.mark.parametrize("name", MODELS)
@@ -178,8 +178,7 @@ func.func @forward(%x: tensor<2x{rows}xf32> {{nn.name = "x"}})
     np.savez(divisi.path("in.npz"), x=np.ones((2, rows), np.float32))
     for processes in (2, 4):
         run = Run(divisi, divisi.path("in.npz"), processes=processes)
-        first = [run.find(number) for number in range(processes)]
-        time.sleep(2)
+        first = [run.find_at_work(number) for number in range(processes)]
         touched = [pages_of(pid, "m.divisi") for pid in first]
         run.process.terminate()
         run.end()
@@ -371,14 +370,15 @@ def endless(divisi, mlp):
             stdout=subprocess.DEVNULL, text=True)
         started.append(launcher)
         wait_until_begun(launcher.stderr)
-        time.sleep(0.3)
         numbers = {}
         for pid in processes_below(launcher.pid):
             if rank_of(pid) is not None:
                 numbers.setdefault(rank_of(pid), []).append(pid)
         assert sorted(numbers) == [0, 1, 2]
         # The older of the two: the other one copies its messages.
-        return launcher, {n: min(pids) for n, pids in numbers.items()}, {
+        first = {n: min(pids) for n, pids in numbers.items()}
+        wait_for_work(*first.values())
+        return launcher, first, {
             pid for pids in numbers.values() for pid in pids}
 
     yield start

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import BUILD
-from launched import PATIENT, Run, mlp, needs_mpi  # noqa: F401
+from launched import PATIENT, Run, mlp, needs_mpi, wait_for_work  # noqa: F401
 
 pytestmark = needs_mpi
 
@@ -64,8 +64,8 @@ func.func @forward(
     deadline = time.monotonic() + 20
     while memory_of(victim) < 144e6 + 48e6:  # all inputs, the first outputs
         assert time.monotonic() < deadline, "it did not start"
-        time.sleep(0.1)
-    time.sleep(1)
+        time.sleep(0.02)
+    wait_for_work(victim)
     resource.prlimit(victim, resource.RLIMIT_AS, (1 << 20, 1 << 20))
     code, err = run.end()
     assert code == 9, (code, err)
@@ -119,8 +119,7 @@ def test_a_disk_that_is_full(divisi, mlp, disk, flag):
 
 def test_a_disk_that_is_full_when_last_steps_are_kept(divisi, mlp, disk):
     run = Run(divisi, mlp.inputs, home=disk)
-    victim = run.find(1)
-    time.sleep(2)
+    victim = run.find_at_work(1)
     fill(disk)
     os.kill(victim, signal.SIGSTOP)
     code, err = run.end()

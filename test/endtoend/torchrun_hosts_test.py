@@ -14,7 +14,7 @@ from conftest import PROGRAM
 from hosts_test import (ADDRESSES, SLACK, assert_the_bits_of_one_process,
                         hosts, mlp)  # noqa: F401
 from launched import (BEGUN, needs_mpi, processes_below, rank_of,
-                      under_torchrun)
+                      under_torchrun, wait_for_work)
 from torchrun_test import PLUGIN, nothing_is_left  # noqa: F401
 
 TIMEOUT = 3000
@@ -129,8 +129,8 @@ def running(divisi, hosts, start, mlp):
     deadline = time.monotonic() + 60
     while BEGUN not in errors(divisi, 0):
         assert time.monotonic() < deadline, "it did not start"
-        time.sleep(0.1)
-    time.sleep(1)
+        time.sleep(0.02)
+    wait_for_work(*(pid for pid in hosts.ranks() if rank_of(pid) is not None))
     assert all(run.poll() is None for run in runs)
     return runs
 
@@ -166,14 +166,9 @@ def test_a_process_that_is_killed(divisi, mlp, hosts, start, side):
 # Signals, at any moment
 #===----------------------------------------------------------------------===#
 
-def moments():
-    for name in ("SIGKILL", "SIGSTOP"):
-        for seed in range(20):
-            yield pytest.param(name, seed, id=f"{name}-{seed}", marks=[]
-                               if seed == 0 else [pytest.mark.sweep])
-
-
-@pytest.mark.parametrize("name, seed", list(moments()))
+@pytest.mark.sample("name", slow=True)
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSTOP"])
 def test_a_process_gets_a_signal(divisi, mlp, start, name, seed):
     draw = random.Random(f"{name} {seed}")
     number = getattr(signal, name)

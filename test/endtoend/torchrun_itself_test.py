@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from conftest import PROGRAM
@@ -50,8 +49,7 @@ def test_the_bits_of_one_process(divisi, mlp, count):
 def test_a_process_that_is_killed(divisi, mlp, victim):
     run = Run(divisi, mlp.inputs.resolve(), launched=False,
               under=under_torchrun)
-    pid = run.find(victim)
-    time.sleep(1)
+    pid = run.find_at_work(victim)
     os.kill(pid, signal.SIGKILL)
     code, err = run.end()
     assert code == 1, err

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import BUILD, PROGRAM, load, model
 from launched import (PROCESSES, Run, mlp, needs_mpi,  # noqa: F401
-                      processes_below, under_torchrun)
+                      processes_below, under_torchrun, wait_for_work)
 
 PLUGIN = BUILD / "lib" / "libdivisi_pmix.so"
 
@@ -186,19 +186,14 @@ def endless(divisi, inputs, **options):
                **options)
 
 
-def cases():
-    for name in ("SIGKILL", "SIGTERM", "SIGSTOP"):
-        for seed in range(20):
-            yield pytest.param(name, seed, id=f"{name}-{seed}", marks=[]
-                               if seed == 0 else [pytest.mark.sweep])
-
-
-@pytest.mark.parametrize("name, seed", list(cases()))
+@pytest.mark.sample("name", slow=True)
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGSTOP"])
 def test_a_process_that_gets_a_signal(divisi, mlp, name, seed):
     number = getattr(signal, name)
     draw = random.Random(f"{name} {seed}")
     victim = draw.randrange(PROCESSES)
-    run = endless(divisi, mlp.inputs, timeout=3000)
+    run = endless(divisi, mlp.inputs, timeout=2000)
     pid = run.find(victim)
     time.sleep(draw.uniform(0, 1.2))
     os.kill(pid, number)
@@ -216,8 +211,7 @@ def test_a_process_that_gets_a_signal(divisi, mlp, name, seed):
 
 def test_a_process_that_stops_is_named(divisi, mlp):
     run = endless(divisi, mlp.inputs, timeout=1000)
-    pid = run.find(1)
-    time.sleep(2)
+    pid = run.find_at_work(1)
     os.kill(pid, signal.SIGSTOP)
     code, err = run.end()
     assert code == 1 and "(exitcode: 9)" in err, err
@@ -236,12 +230,11 @@ def server_of(run):
 def test_the_server_gets_a_signal(divisi, mlp, number):
     """If it is killed, MPI ends all; what is told to all does not end it."""
     run = endless(divisi, mlp.inputs)
-    first = run.find(0)
-    time.sleep(1.5)
+    first = run.find_at_work(0)
     server = server_of(run)
     os.kill(server, number)
     if number == signal.SIGTERM:
-        time.sleep(0.5)
+        wait_for_work(first)
         assert run.process.poll() is None
         os.kill(first, number)
     code, err = run.end()
@@ -254,9 +247,7 @@ def test_the_server_gets_a_signal(divisi, mlp, number):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_the_launcher_gets_a_signal(divisi, mlp, number):
     run = endless(divisi, mlp.inputs)
-    run.find(PROCESSES - 1)
-    time.sleep(1)
-    run.seen |= processes_below(run.process.pid)
+    run.find_at_work(PROCESSES - 1)
     run.process.send_signal(number)
     code, _ = run.end()
     assert code == (128 + number if number == signal.SIGINT else -number)

@@ -8,8 +8,8 @@
 //
 // For every function of Inputs/: every strategy with the layouts that it
 // derives, and with random ones that need conversion, on 2, 3 and 4 devices,
-// against the reference kernels on whole tensors. DIVISI_CASES_PER_OPERATOR
-// bounds how many of them are tried of one function; those beyond are a sample.
+// against the reference kernels on whole tensors. Of one function at most 200
+// are tried, and a share of these in a sample (test/Sample.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,23 +23,21 @@
 #include "divisi/runtime/kernels/Element.h"
 #include "test/Compiler/Execute.h"
 
+#include "test/Sample.h"
+
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <set>
 
 using namespace mlir;
 using namespace divisi;
 
-static size_t casesPerOperator() {
-  const char *text = std::getenv("DIVISI_CASES_PER_OPERATOR");
-  return text ? std::strtoul(text, nullptr, 10) : 200;
-}
+static size_t casesPerOperator() { return test::sampleSize<size_t>(200); }
 
 /// Any elements of the field.
 static rt::HostTensor randomElements(RankedTensorType type,

@@ -16,6 +16,7 @@
 
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/Int8Epilogue.h"
+#include "test/Sample.h"
 #include "test/runtime/kernels/Tensors.h"
 
 #include <algorithm>
@@ -394,7 +395,7 @@ TEST(Int8, ProductsAreThoseOfTheReference) {
     GTEST_SKIP() << "this processor does not sum products of bytes exactly, so "
                     "that no kernel takes them";
   }
-  constexpr unsigned cases = 2500;
+  const unsigned cases = divisi::test::sampleSize(2500u, 250u);
   int64_t taken = 0, alone = 0, codes = 0, off = 0;
   for (unsigned seed = 0; seed < cases; ++seed) {
     Call call = Draw(seed).draw();
