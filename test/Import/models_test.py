@@ -25,6 +25,7 @@ def test_there_are_models():
     assert len(NAMES) >= 7
 
 
+@pytest.mark.sample("name", "options")
 @pytest.mark.parametrize("options", [(), ("--pipeline", "divisi-import")],
                          ids=["imported", "clean"])
 @pytest.mark.parametrize("name", NAMES)

@@ -87,6 +87,7 @@ def saturated(x, dtype):
                    ).astype(dtype)
 
 
+@pytest.mark.sample("name", "source")
 @pytest.mark.parametrize("source", [np.float32, np.float64, np.float16])
 @pytest.mark.parametrize("name", FLOATS)
 def test_all_midpoints_of_floats(tmp_path, name, source):
@@ -115,6 +116,7 @@ def values_of(dtype, *shape):
     return random.integers(0, 8, shape).astype(dtype)
 
 
+@pytest.mark.sample("name", ("stored", "devices"))
 @pytest.mark.parametrize("devices", ["1", "3"])
 @pytest.mark.parametrize("stored", ["raw", "typed", "external"])
 @pytest.mark.parametrize("name", STORED)

@@ -119,6 +119,7 @@ def test_random_plans_of_an_lstm(divisi, devices):
     assert "emulator: " not in result.err
 
 
+@pytest.mark.sample("devices", "count")
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("count", [0, 1, 6])
 def test_jacobi_exchanges_halos(divisi, compile_loops, devices, count):
@@ -128,6 +129,7 @@ def test_jacobi_exchanges_halos(divisi, compile_loops, devices, count):
     assert_close(run(divisi, **jacobi_tensors(count)), run_jacobi(count))
 
 
+@pytest.mark.sample("devices", "condition")
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("condition", [True, False])
 def test_loops_in_loops_and_branches(divisi, compile_loops, devices, condition):
@@ -141,6 +143,7 @@ def test_loops_in_loops_and_branches(divisi, compile_loops, devices, condition):
 
 # Sums of ranks in loops within loops, and in a branch: of the communicators that
 # ranks want there, all are connected before they are in one of them.
+@pytest.mark.sample("devices", "condition")
 @pytest.mark.parametrize("devices", DEVICES[1:])
 @pytest.mark.parametrize("condition", [True, False])
 def test_ranks_meet_in_loops_in_loops(divisi, compile_loops, devices, condition):

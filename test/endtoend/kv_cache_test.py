@@ -127,6 +127,7 @@ def written(err):
     return [(int(row[5]), int(row[-1])) for row in rows]
 
 
+@pytest.mark.sample("devices", "split")
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("devices", [1, 2, 3, 4])
 def test_a_row_is_written_and_nothing_copied(divisi, decode, devices, split):

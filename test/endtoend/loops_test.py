@@ -36,6 +36,7 @@ def dumped(divisi):
     return next(divisi.path(".").glob("*.partition.mlir")).read_text()
 
 
+@pytest.mark.sample("devices", "splits")
 @pytest.mark.parametrize("splits", [False, True])
 @pytest.mark.parametrize("devices", DEVICES)
 def test_lstm(compute, devices, splits):
@@ -51,6 +52,7 @@ def test_lstm_with_split_features_talks_in_its_body(divisi, compute):
     assert "@step__0" in body and "spmd.all_gather" in body
 
 
+@pytest.mark.sample("devices", "count")
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("count", [0, 1, 2, 17, MOST])
 def test_jacobi_is_the_same_bit_for_bit(compute, devices, count):
@@ -66,6 +68,7 @@ def test_jacobi_exchanges_halos_in_its_body(divisi, compute):
     assert "spmd.exchange" in dumped(divisi).split("func.func private")[1]
 
 
+@pytest.mark.sample("condition", "count")
 @pytest.mark.parametrize("condition", [True, False])
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_loops_in_loops_and_branches(compute, count, condition):
@@ -108,6 +111,7 @@ def test_an_artifact_is_as_large_for_3_as_for_3000(divisi, compute):
     assert 0 <= sizes[1] - sizes[0] <= 4096
 
 
+@pytest.mark.sample("devices", "count")
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("count", [-1, MOST + 1])
 def test_a_count_out_of_range_is_an_error(divisi, compute, devices, count):

@@ -72,6 +72,7 @@ def images(tmp_path_factory):
     return divisi
 
 
+@pytest.mark.sample("make", "devices")
 @pytest.mark.parametrize("make, shape", [(convolutions, IMAGE),
                                          (products, (64, 96))])
 @pytest.mark.parametrize("devices", [1, 3, 4])

@@ -49,6 +49,7 @@ def expect_near(got, expected):
                                    rtol=1e-4, atol=1e-5 * scale)
 
 
+@pytest.mark.sample("name", "plan")
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("name", MODELS)
 def test_native_code_computes_the_same(divisi, name, plan):

@@ -8,6 +8,7 @@ import numpy as np
 import planned_steps
 import pytest
 from conftest import BUILD, ROOT, load, model
+from share import is_sweep, sample
 from train_steps import Step
 
 MODELS = ["bert", "gpt2", "llama", "resnet", "segformer", "t5", "vit"]
@@ -68,15 +69,16 @@ def run_both(divisi, plan, inputs):
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_are_equal_bit_by_bit(divisi, name, capsys):
     m, hidden = model(name), 0
-    for devices in DEVICES:
-        for kind, flags in PLANS.items():
-            divisi("plan", m.onnx, *m.shapes, "--devices", devices, *flags,
-                   devices, "-o", "p.mlir")
-            hidden += run_both(divisi, "p.mlir", m.inputs) > 0
+    plans = sample([(devices, kind) for devices in DEVICES for kind in PLANS],
+                   lambda plan: f"{name} {plan}")
+    for devices, kind in plans:
+        divisi("plan", m.onnx, *m.shapes, "--devices", devices, *PLANS[kind],
+               devices, "-o", "p.mlir")
+        hidden += run_both(divisi, "p.mlir", m.inputs) > 0
     with capsys.disabled():
-        print(f"\ncounted: {name}: equal bits of {len(DEVICES) * len(PLANS)} "
-              f"plans, {hidden} of which overlap")
-    assert hidden > 0
+        print(f"\ncounted: {name}: equal bits of {len(plans)} plans, {hidden} of "
+              "which overlap")
+    assert hidden > 0 or not is_sweep()
 
 
 @pytest.mark.parametrize("devices", DEVICES)
