@@ -172,7 +172,7 @@ TEST(MpiCommTest, aLibraryOfAnotherBuildIsRefused) {
 static int leaveTheWorld() {
   ProcessWorld &processes = *world().processes;
   if (processes.self() != 0) {
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     return 0;
   }
   Status status = processes.finish(std::chrono::milliseconds(50));
