@@ -49,9 +49,9 @@ def drawn(cases, key=str):
         key(case).encode()).digest())
 
 
-def sample(cases, key=str, features=lambda case: (), slow=False):
-    """A share of the cases, in their order; each of the features that any of
-    them has, one of these has, too."""
+def sample(cases, key=str, features=lambda case: (), slow=False, least=1):
+    """A share of the cases, at least `least` of them, in their order; each of the
+    features that any of them has, one of these has, too."""
     cases = list(cases)
     taken, rest = [], drawn(cases, key)
     missing = set().union(*(features(case) for case in cases)) if cases else set()
@@ -60,7 +60,7 @@ def sample(cases, key=str, features=lambda case: (), slow=False):
         missing -= set(features(best))
         taken.append(best)
         rest.remove(best)
-    taken += rest[:max(0, sample_size(len(cases), slow=slow) - len(taken))]
+    taken += rest[:max(0, sample_size(len(cases), least, slow) - len(taken))]
     return [case for case in cases if any(case is each for each in taken)]
 
 

