@@ -37,6 +37,9 @@ from pathlib import Path
 import wire
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test"))
+import share  # noqa: E402
+
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "bin" / "divisi"
 MODELS = ROOT / "test" / "models"
@@ -326,7 +329,8 @@ def main():
     kinds = ("onnx", "wire", "manifest", "artifact", "dump", "npz")
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--count", type=int, default=20, help="of each kind")
+    parser.add_argument("--count", type=int, default=share.sample_size(100),
+                        help="of each kind (default: a share of 100)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="the case of this index")
     parser.add_argument("--kind", action="append", choices=kinds)
