@@ -21,26 +21,36 @@ rules can be trusted.
 
 
 def row(name, summary, rule):
-    """The line of one rule."""
+    """The line of one rule, if `rule` is what is said of it."""
     by = (", ".join(rule["axioms"]) if rule["standing"] == "proved"
           else f"*{rule['standing']}*")
     summary = summary.replace("|", "\\|")
     return f"| {name} | {summary} | {rule['class']} | {by} |"
 
 
-def page(answers):
-    """The page, if `answers` is {name: what is said of the rule}."""
-    lines = [HEAD]
-    proved = sum(rule["standing"] == "proved" for rule in answers.values())
-    lines.append(f"{len(answers)} rules, {proved} of them proved.\n")
+def rows(text):
+    """{name: the line of the rule} of a page."""
+    return {line.split()[1]: line for line in text.splitlines()
+            if line.startswith("| ") and not line.startswith("| rule |")}
+
+
+def page(answers, known=None):
+    """The page, if `answers` is {name: what is said of the rule}; lines of other
+    rules are those of `known`."""
+    lines = [HEAD, ""]
+    made = dict(known or {})
     for path in sorted((ROOT / "rules").glob("*.rules")):
         lines += [f"## {path.name}\n", "| rule | summary | class | proved by |",
                   "|---|---|---|---|"]
         found = re.findall(r'^rule (\S+) \{\n  summary "(.*)"$',
                            path.read_text(encoding="utf-8"), re.M)
         for name, summary in found:
-            lines.append(row(name, summary, answers[name]))
+            if name in answers:
+                made[name] = row(name, summary, answers[name])
+            lines.append(made[name])
         lines.append("")
+    proved = sum(not line.endswith("* |") for line in made.values())
+    lines[1] = f"{len(made)} rules, {proved} of them proved.\n"
     return "\n".join(lines)
 
 

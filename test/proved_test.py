@@ -41,6 +41,9 @@ def digest(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix in (".cpp", ".h"):
         text = tokens(text)
+    if path.suffix == ".md":
+        text = "\n".join(line for line in text.splitlines()
+                         if line.startswith("| "))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
