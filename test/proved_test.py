@@ -43,7 +43,7 @@ def digest(path):
         text = tokens(text)
     if path.suffix == ".md":
         text = "\n".join(line for line in text.splitlines()
-                         if line.startswith("| "))
+                         if re.match(r"\| (?!rule \|)", line))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
