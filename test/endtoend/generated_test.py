@@ -75,6 +75,7 @@ def decoder_flops(layers, width, keys, inner, products, vocabulary):
                          + width * vocabulary)
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("script, parameters, flops", [
     ("gpt3.py", 174_591_584_256,
      decoder_flops(96, 12288, 12288, 49152, 2, 50257)),
@@ -91,6 +92,7 @@ def test_full_decoder_is_planned_without_weights(divisi, generated, script,
     assert 1 <= facts["flops"] / flops < 1.01
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("script, layers, inner, kind", [
     ("gpt3.py", 96, 49152, r"mlp\.c_fc\.weight .*tensor<12288x(\d+)xbf16>"),
     ("llama.py", 80, 28672,
