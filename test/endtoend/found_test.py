@@ -88,6 +88,7 @@ def test_large_image_is_split_by_rows_that_overlap(folder, generated):
     assert all(c["bytes"] <= 4 * 64 * 2048 * 4 for c in moved)
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("cluster, crossing", [
     # Half of each node; or a third of 12 that no even split keeps in nodes.
     (("dgx-h100:16", "--devices", 12), 2), (("dgx-h100:12",), 3)],
