@@ -200,7 +200,7 @@ class Declarations:
         self.statement += " "
 
     def is_initialized(self):
-        """Whether a brace is no body; operators have = in their names."""
+        """Whether a brace is not a body; operators have = in their names."""
         head = re.sub(r"\boperator[^\w\s(]+", "", self.statement)
         if re.match(r"\s*(for|if|while|switch)\b", head):
             return False

@@ -127,7 +127,8 @@ BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                        << " without a layout";
   }
   if (space == kHostSpace) {
-    return emitError() << "a buffer that lies with the host names no space";
+    return emitError()
+           << "a buffer in host memory must not name a memory space";
   }
   if (formatBytes < 0 || (format.empty() && formatBytes != 0)) {
     return emitError() << "a format has a name and at least 0 bytes, got '"
@@ -183,9 +184,8 @@ static bool isPlace(std::optional<int64_t> offset) {
 
 LogicalResult AllocOp::verify() {
   if (!isPlace(getOffset())) {
-    return emitOpError("(C1) offset ")
-           << static_cast<int64_t>(*getOffset())
-           << " is not a multiple of 64 that is at least 0";
+    return emitOpError("(C1) offset ") << static_cast<int64_t>(*getOffset())
+                                       << " is not a multiple of 64 from 0 on";
   }
   return success();
 }
@@ -196,7 +196,7 @@ LogicalResult ViewOp::verify() {
           result.getTensor().getElementType() ||
       source.getGrid() != result.getGrid() ||
       source.getSpace() != result.getSpace()) {
-    return emitOpError("(C1) cannot see ")
+    return emitOpError("(C1) cannot view ")
            << source << " as " << result
            << ": element types, grids and memory spaces must be equal";
   }
@@ -230,12 +230,13 @@ LogicalResult CallOp::verify() {
   for (Value buffer : buffers) {
     if (spaceOf(buffer) != getSpace()) {
       return emitOpError("(C3) works in memory space '")
-             << nameOfSpace(getSpace()) << "', and a buffer lies in '"
+             << nameOfSpace(getSpace()) << "', but a buffer is in '"
              << nameOfSpace(spaceOf(buffer)) << "': it must be copied";
     }
   }
   if (isFused() != (getCallee() == ExecDialect::kFused)) {
-    return emitOpError("(C4) a region is that of 'fused', got '")
+    return emitOpError(
+               "(C4) only 'fused' has a region, and it needs one, got '")
            << getCallee() << "' " << (isFused() ? "with" : "without") << " one";
   }
   auto module = (*this)->getParentOfType<ModuleOp>();
@@ -256,9 +257,9 @@ static LogicalResult verifyOneSpace(Operation *op, Value source, Value target) {
   if (spaceOf(source) == spaceOf(target)) {
     return success();
   }
-  return op->emitOpError("(C3) leads from memory space '")
+  return op->emitOpError("(C3) goes from memory space '")
          << nameOfSpace(spaceOf(source)) << "' to '"
-         << nameOfSpace(spaceOf(target)) << "', which only exec.copy does";
+         << nameOfSpace(spaceOf(target)) << "', which only exec.copy may do";
 }
 
 LogicalResult CollectiveOp::verify() {
@@ -272,7 +273,7 @@ LogicalResult CollectiveOp::verify() {
   if (source.getGrid() != target.getGrid() || from.getGrid() != to.getGrid()) {
     return emitOpError("(C2) source on ")
            << source.getGrid() << " and target on " << target.getGrid()
-           << " must lie on one grid; use exec.transfer between grids";
+           << " must be on one grid; use exec.transfer between grids";
   }
   SmallVector<AxisId, 4> axes;
   for (StringRef name : getAxes().getAsValueRange<StringAttr>()) {
@@ -288,9 +289,9 @@ LogicalResult CollectiveOp::verify() {
     return emitOpError("(C1) ") << *reason;
   }
   if (source.getFormat() != target.getFormat()) {
-    return emitOpError("(C4) leads from the format '")
+    return emitOpError("(C4) goes from the format '")
            << source.getFormat() << "' to '" << target.getFormat()
-           << "', which only a call does";
+           << "', which only a call may do";
   }
   return verifyOneSpace(*this, getSource(), getTarget());
 }
@@ -320,11 +321,11 @@ LogicalResult CopyOp::verify() {
   }
   bool isLocal = from.getSpace() == to.getSpace();
   if (!isLocal && getQueue() != kCopyQueue) {
-    return emitOpError("(C2) leads from one memory space to another on queue '")
+    return emitOpError("(C2) goes from one memory space to another on queue '")
            << queueName() << "', expected copy";
   }
   if (!isLocal && !from.isOnHost() && !to.isOnHost()) {
-    return emitOpError("(C2) leads from memory space '")
+    return emitOpError("(C2) goes from memory space '")
            << from.getSpace() << "' to '" << to.getSpace()
            << "', expected the host's for one of the two";
   }
@@ -342,7 +343,7 @@ LogicalResult LoopOp::verify() {
   auto module = (*this)->getParentOfType<ModuleOp>();
   EntryOp body = module ? module.lookupSymbol<EntryOp>(getBodyAttr()) : nullptr;
   if (!body || !body.getIsBody()) {
-    return emitOpError("(C2) ") << getBodyAttr() << " is no body";
+    return emitOpError("(C2) ") << getBodyAttr() << " is not a body";
   }
   return success();
 }

@@ -33,8 +33,8 @@ LogicalResult EntryOp::verify() {
       return emitOpError("(C1) expected buffer types, got ") << type;
     }
     if (!cast<BufferType>(type).isOnHost()) {
-      return emitOpError("(C2) passes what lies in memory space '")
-             << cast<BufferType>(type).getSpace() << "', not with the host";
+      return emitOpError("(C2) passes a value in memory space '")
+             << cast<BufferType>(type).getSpace() << "', expected host memory";
     }
   }
   return success();
@@ -109,8 +109,8 @@ static LogicalResult verifyOnOneDevice(ProgramOp program) {
         continue;
       }
       if (!device.empty() && buffer.getSpace() != device) {
-        return op.emitOpError("(C5) lies in memory space '")
-               << buffer.getSpace() << "', and others of the body in '"
+        return op.emitOpError("(C5) is in memory space '")
+               << buffer.getSpace() << "', but others of the body are in '"
                << device << "'";
       }
       device = buffer.getSpace();
@@ -132,7 +132,7 @@ static LogicalResult verifyInArena(ProgramOp program, Operation *op,
   int64_t arena = program.arenaBytesIn(space);
   if (!end || *end > arena) {
     return op->emitOpError("(C3) ")
-           << *bytes << " bytes at " << *offset << " leave the arena of "
+           << *bytes << " bytes at " << *offset << " exceed the arena of "
            << arena << " bytes";
   }
   return success();

@@ -92,7 +92,7 @@ static LogicalResult checkExtents(ArrayRef<int64_t> q, ArrayRef<int64_t> k,
                        << "] and values [" << v << "] do not fit together";
   }
   if (k[1] == 0 ? q[1] != 0 : q[1] % k[1] != 0) { // C3
-    return emitError() << q[1] << " heads of queries are no multiple of "
+    return emitError() << q[1] << " heads of queries are not a multiple of "
                        << k[1] << " heads of keys";
   }
   return success();

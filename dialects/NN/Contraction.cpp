@@ -35,8 +35,8 @@ static LogicalResult checkDistinct(StringRef letters, EmitError emitError) {
   for (size_t i = 0; i < letters.size(); ++i) {
     if (letters.drop_front(i + 1).contains(letters[i])) {
       return emitError() << "label '" << letters.substr(i, 1)
-                         << "' stands twice in \"" << letters
-                         << "\"; take the diagonal before";
+                         << "' occurs twice in \"" << letters
+                         << "\"; take the diagonal first";
     }
   }
   return success();
@@ -88,7 +88,7 @@ static FailureOr<SmallVector<int64_t>> inferShape(Adaptor adaptor,
     auto it = extents.find(StringRef(&letter, 1));
     if (it == extents.end()) { // C5
       return emitError() << "label '" << std::string(1, letter)
-                         << "' of the result stands in no operand";
+                         << "' of the result occurs in no operand";
     }
     shape.push_back(it->second);
   }
@@ -97,8 +97,8 @@ static FailureOr<SmallVector<int64_t>> inferShape(Adaptor adaptor,
                   labels->b.find(letter) != std::string::npos;
     if (!inBoth && labels->result.find(letter) == std::string::npos) { // C6
       return emitError() << "label '" << std::string(1, letter)
-                         << "' stands in one operand and not in the result; "
-                            "reduce the operand before";
+                         << "' occurs in one operand but not in the result; "
+                            "reduce the operand first";
     }
   }
   return shape;

@@ -81,7 +81,7 @@ FailureOr<RankedTensorType> SelectOp::inferType(Adaptor adaptor,
   Type x = getElementTypeOrSelf(adaptor.getX());
   Type y = getElementTypeOrSelf(adaptor.getY());
   if (x != y) { // C2
-    return emitError() << "chooses between elements of types " << x << " and "
+    return emitError() << "selects between elements of types " << x << " and "
                        << y << ", expected the same type";
   }
   return inferElementwise(adaptor.getOperands(), x, emitError); // C1

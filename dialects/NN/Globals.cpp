@@ -36,14 +36,14 @@ LogicalResult GlobalOp::verify() {
   int64_t offset = *getOffset(), length = *getLength();
   if (offset < 0 || length < 0 || !checkedAdd(offset, length)) { // C4
     return emitOpError() << "lies at offset " << offset << " with length "
-                         << length << ", which is no part of a file";
+                         << length << ", which is not a valid part of a file";
   }
   std::optional<int64_t> bytes = byteCount(globalType(getTensorType()));
   if (bytes != length) { // C5
     InFlightDiagnostic error = emitOpError();
     error << "has " << length << " bytes in its file, but " << getTensorType()
           << " takes ";
-    return bytes ? error << *bytes : error << "more than an int64 counts";
+    return bytes ? error << *bytes : error << "more than an int64 can count";
   }
   return success();
 }
@@ -65,7 +65,7 @@ static GlobalOp lookupGlobal(Operation *op, FlatSymbolRefAttr name, Type type,
                              SymbolTableCollection &symbols) {
   auto global = symbols.lookupNearestSymbolFrom<GlobalOp>(op, name);
   if (!global) { // C1
-    op->emitOpError() << "names " << name << ", which is no nn.global";
+    op->emitOpError() << "names " << name << ", which is not an nn.global";
     return {};
   }
   RankedTensorType expected = globalType(global.getTensorType());

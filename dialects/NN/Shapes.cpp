@@ -64,7 +64,7 @@ FailureOr<RankedTensorType> makeType(ArrayRef<int64_t> shape, Type element,
   auto type = RankedTensorType::get(shape, element);
   if (!byteCount(type)) {
     return emitError() << "a tensor of type " << type
-                       << " has more bytes than an int64 counts";
+                       << " has more bytes than an int64 can count";
   }
   return type;
 }
@@ -93,7 +93,8 @@ FailureOr<RankedTensorType> inferElementwise(ValueRange operands, Type element,
 
 LogicalResult checkAxis(int64_t axis, int64_t rank, EmitError emitError) {
   if (axis < 0 || axis >= rank) {
-    return emitError() << "axis " << axis << " is no dimension of a tensor of "
+    return emitError() << "axis " << axis
+                       << " is not a dimension of a tensor of "
                        << "rank " << rank;
   }
   return success();
@@ -144,8 +145,9 @@ LogicalResult verifyCountable(Operation *op) {
   auto check = [&](Type type) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (tensor && tensor.hasStaticShape() && !byteCount(globalType(tensor))) {
-      return op->emitOpError() << "uses a tensor of type " << tensor
-                               << ", which has more bytes than an int64 counts";
+      return op->emitOpError()
+             << "uses a tensor of type " << tensor
+             << ", which has more bytes than an int64 can count";
     }
     return success();
   };

@@ -116,8 +116,8 @@ ParseResult parseLayout(
   if (!kind) {
     return parser.emitError(loc)
            << "'" << kindName
-           << "' is no kind of partial value, expected one of sum, prod, max, "
-              "min, and, or";
+           << "' is not a kind of partial value, expected one of sum, prod, "
+              "max, min, and, or";
   }
   layout.partialKind = *kind;
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, [&]() {

@@ -68,7 +68,7 @@ static ParseResult parseSplitEntry(AsmParser &parser, NamedSplit &split) {
   }
   if (loop == "carry" && succeeded(parser.parseOptionalKeyword("sum"))) {
     if (!split.carry.empty()) {
-      return parser.emitError(loc) << "carry stands twice";
+      return parser.emitError(loc) << "carry is given twice";
     }
     if (parseAxisNames(parser, split.carry)) {
       return failure();
@@ -85,7 +85,7 @@ static ParseResult parseSplitEntry(AsmParser &parser, NamedSplit &split) {
   if (llvm::any_of(split.loops, [&](const NamedLoopSplit &other) {
         return other.loop == loop;
       })) {
-    return parser.emitError(loc) << "loop '" << loop << "' stands twice";
+    return parser.emitError(loc) << "loop '" << loop << "' occurs twice";
   }
   split.loops.push_back({loop.str(), {}});
   return parseAxisNames(parser, split.loops.back().axes);

@@ -46,8 +46,7 @@ static LogicalResult verifySplitAttribute(Operation *op, NamedAttribute attr) {
   }
   auto loops = llvm::dyn_cast<nn::LoopInterface>(op);
   if (!loops) {
-    return op->emitOpError(
-        "spmd.split: the operation states no loops that could be split");
+    return op->emitOpError("spmd.split: the operation has no loops to split");
   }
   FailureOr<GridOp> grid = requireGrid(op, split.getGrid());
   if (failed(grid)) {

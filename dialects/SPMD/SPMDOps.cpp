@@ -137,10 +137,11 @@ static LogicalResult verifyDevices(GridOp op, ArrayRef<int64_t> devices,
   llvm::SmallDenseSet<int64_t> seen;
   for (int64_t device : devices) {
     if (device < 0 || device > std::numeric_limits<int32_t>::max()) {
-      return op.emitOpError() << "device " << device << " is no device number";
+      return op.emitOpError()
+             << "device " << device << " is not a device number";
     }
     if (!seen.insert(device).second) {
-      return op.emitOpError() << "device " << device << " stands twice";
+      return op.emitOpError() << "device " << device << " occurs twice";
     }
   }
   return success();
@@ -188,7 +189,7 @@ static LocalAttr verifyLiesOn(Operation *op, Type type,
   }
   if (local.getGrid() != grid.getValue()) {
     InFlightDiagnostic diag = op->emitOpError()
-                              << type << " does not lie on the grid " << symbol;
+                              << type << " is not on the grid " << symbol;
     diag.attachNote(grid.getLoc()) << "the grid is defined here";
     return {};
   }
@@ -199,7 +200,7 @@ static LogicalResult verifySameTensor(Operation *op, RankedTensorType from,
                                       RankedTensorType to) {
   if (nn::globalType(from) != nn::globalType(to)) {
     return op->emitOpError()
-           << "leads from a " << nn::globalType(from) << " to a "
+           << "goes from a " << nn::globalType(from) << " to a "
            << nn::globalType(to)
            << ", expected equal global shapes and element types";
   }

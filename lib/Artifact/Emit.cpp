@@ -109,7 +109,7 @@ Expected<rt::GlobalData> DataCollector::externalData(nn::GlobalOp global) {
       std::filesystem::path(global.getFile()->str()), folder_, error);
   if (error || relative.empty() || *relative.begin() == "..") {
     return Status(ExitCode::Usage,
-                  "external weights must lie beneath the artifact's folder: '" +
+                  "external weights must be below the artifact's folder: '" +
                       global.getFile()->str() + "' is outside of '" + folder_ +
                       "'; write the artifact beside the model, or embed the "
                       "weights");
@@ -133,7 +133,7 @@ Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
   if (!global.getFile()) {
     return Status(ExitCode::File,
                   "the bytes of '" + global.getSymName().str() +
-                      "' are not there: the model names no file with them; a "
+                      "' are missing: the model names no file for them; a "
                       "model without weights can be planned, not compiled");
   }
   bool hasFile = !store_.bytesInMemory(*global.getFile());
@@ -200,7 +200,7 @@ static Status verifyDraft(artifact::Manifest &manifest,
     backends.push_back(device);
   }
   return rt::verifyManifest(manifest, backends)
-      .in("nothing was written, for the program could not run");
+      .in("nothing was written, because the program could not run");
 }
 
 /// Whether hosts or GPUs are to run code of the artifact, which the user vouches

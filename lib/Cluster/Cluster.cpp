@@ -169,7 +169,7 @@ static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
        << kind.tileEdge << ", " << kind.multiprocessors << " at a time\n";
   }
   if (kind.computeCapability > 0) {
-    os << "    GPUs of NVIDIA's, sm_" << kind.computeCapability << "\n";
+    os << "    NVIDIA GPUs, sm_" << kind.computeCapability << "\n";
   }
   if (kind.fuses) {
     os << "    elementwise operators are fused\n";
@@ -283,7 +283,7 @@ static Status verifyGroup(const DeviceGroup &group) {
 
 /// `below` is how many devices a unit of the level below has.
 static Status verifyMeasured(const LinkLevel &level, int64_t below) {
-  NumberCheck check("what is measured of the level '" + level.name + "'");
+  NumberCheck check("the measurements of the level '" + level.name + "'");
   for (const MeasuredRate &point : level.measured) {
     check.expect(point.members >= 2 && point.members <= Cluster::maxDevices &&
                      point.members > below && point.members % below == 0,
@@ -349,7 +349,7 @@ Status verifyCluster(const Cluster &cluster) {
     }
     if (!names.insert(level.name).second) {
       return Status(ExitCode::Invalid,
-                    "the level '" + level.name + "' stands twice");
+                    "the level '" + level.name + "' occurs twice");
     }
     joined = std::min(joined * level.fanout, int64_t(1) << 24);
   }

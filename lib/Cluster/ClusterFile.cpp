@@ -146,7 +146,7 @@ Expected<Cluster> parseClusterYAML(llvm::StringRef text) {
   input >> cluster;
   if (input.error()) {
     return Status(ExitCode::Invalid,
-                  error.empty() ? "no cluster stands there" : error);
+                  error.empty() ? "the file has no cluster" : error);
   }
   if (Status status = verifyCluster(cluster); !status.isOk()) {
     return status;
@@ -180,10 +180,9 @@ static Expected<Cluster> readClusterFile(const std::string &path) {
 }
 
 static Status noSuchCount(llvm::StringRef spec) {
-  return Status(ExitCode::Usage,
-                "the cluster '" + spec.str() +
-                    "' names no number of devices between 1 and 4096; write "
-                    "for example cpu:4");
+  return Status(ExitCode::Usage, "the cluster '" + spec.str() +
+                                     "' needs a number of devices between 1 "
+                                     "and 4096; write for example cpu:4");
 }
 
 /// What looks like a path is one: presets have neither dots nor slashes.

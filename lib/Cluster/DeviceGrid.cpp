@@ -117,7 +117,7 @@ static bool parseMesh(llvm::StringRef mesh, DeviceGrid &result,
   }
   result.grid = Grid(axes);
   if (std::optional<std::string> wrong = result.grid.verify()) {
-    error = "the mesh '" + mesh.str() + "' is no grid: " + *wrong;
+    error = "the mesh '" + mesh.str() + "' is not a valid grid: " + *wrong;
     return false;
   }
   return true;
@@ -150,7 +150,7 @@ static bool matchMesh(const GridRequest &request, DeviceGrid &result,
       request.tensorParallel.value_or(model) != model) {
     error = "the mesh '" + request.mesh + "' has data parallel size " +
             std::to_string(data) + " and tensor parallel size " +
-            std::to_string(model) + ", which is not what is asked for";
+            std::to_string(model) + ", which differs from the requested sizes";
     return false;
   }
   return true;
@@ -169,7 +169,7 @@ static Expected<DeviceGrid> meshGrid(const Cluster &cluster,
   if (request.devices.value_or(positions) != positions) {
     return makeError(ExitCode::Usage, "the mesh '", request.mesh, "' has ",
                      positions, " positions, but ", *request.devices,
-                     " devices are asked for");
+                     " devices are requested");
   }
   if (positions > cluster.numDevices()) {
     return noSuchNumber(positions, cluster);

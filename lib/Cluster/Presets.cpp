@@ -230,12 +230,13 @@ Expected<Cluster> presetCluster(llvm::StringRef name, int64_t count) {
     for (llvm::StringRef other : clusterPresets()) {
       known += " " + other.str() + ":N";
     }
-    return Status(ExitCode::Usage, "no cluster is called '" + name.str() +
-                                       "', and no file; there are" + known);
+    return Status(ExitCode::Usage, "there is no cluster preset '" + name.str() +
+                                       "', and no such file; presets are" +
+                                       known);
   }
   if (count < 1 || count > Cluster::maxDevices) {
     return makeError(ExitCode::Usage, "the cluster '", name.str(), ":", count,
-                     "' names no number of devices between 1 and ",
+                     "' needs a number of devices between 1 and ",
                      Cluster::maxDevices, "; write for example cpu:4");
   }
   Cluster cluster;

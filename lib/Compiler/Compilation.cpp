@@ -313,9 +313,8 @@ bool Compilation::notesCluster() { return (*module_)->hasAttr(kClusterAttr); }
 
 Status Compilation::replan(llvm::ArrayRef<std::string> keep) {
   if (stage_ > Stage::Plan) {
-    return Status(ExitCode::Usage,
-                  "the strategies were taken apart by the stage "
-                  "partition, and cannot be dropped");
+    return Status(ExitCode::Usage, "the stage partition has consumed the "
+                                   "strategies, so they cannot be dropped");
   }
   Expected<int64_t> devices = dropPlan(*module_, keep);
   if (!devices) {

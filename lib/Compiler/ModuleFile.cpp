@@ -102,7 +102,7 @@ static LogicalResult keepResource(AsmParsedResourceEntry &entry,
   std::string name = (kResource + entry.getKey()).str();
   if (store.bytesInMemory(name)) {
     return entry.emitError() << "the resource '" << entry.getKey()
-                             << "' stands twice; remove one of them";
+                             << "' is defined twice; remove one of them";
   }
   FailureOr<AsmResourceBlob> parsed = entry.parseAsBlob();
   if (failed(parsed)) {
@@ -133,9 +133,9 @@ static Status keepFiles(ModuleOp module, const std::string &folder,
     if (!bytes || !hash || hash.size() != 64 ||
         !llvm::all_of(hash.getValue(), llvm::isHexDigit)) {
       return Status(ExitCode::Invalid,
-                    ("divisi.files says of '" + file.getName().strref() +
-                     "' no size and hash, expected {bytes = N, sha256 = "
-                     "\"64 digits\"}")
+                    ("divisi.files has no size and hash for '" +
+                     file.getName().strref() +
+                     "', expected {bytes = N, sha256 = \"64 digits\"}")
                         .str());
     }
     store.expect(placeIn(folder, file.getName().str()),
@@ -143,7 +143,7 @@ static Status keepFiles(ModuleOp module, const std::string &folder,
   }
   bool isWrong = noted && !files;
   return isWrong ? Status(ExitCode::Invalid,
-                          "divisi.files is no dictionary of files")
+                          "divisi.files is not a dictionary of files")
                  : store.checkSizes();
 }
 
@@ -163,8 +163,8 @@ static Status resolveGlobals(ModuleOp module, const std::string &folder,
       return Status(ExitCode::Invalid,
                     ("the global @" + global.getSymName() + " lies in '" +
                      file +
-                     "', and the text has no such resource; it was "
-                     "cut off, or its resources were left out")
+                     "', but the text has no such resource; it was truncated, "
+                     "or its resources were left out")
                         .str());
     }
     auto bytes = store.bytes({file, *global.getOffset(), *global.getLength()});
@@ -229,7 +229,7 @@ Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
   ReadModule read;
   read.module = parseModule(sources, config);
   if (!read.module) {
-    return errors.failure(ExitCode::Invalid, input.name + ": is no module");
+    return errors.failure(ExitCode::Invalid, input.name + ": is not a module");
   }
   Expected<Stage> stage = stageOf(*read.module, input.name);
   if (!stage) {

@@ -120,7 +120,7 @@ static Status addPrecision(const GivenOptions &given,
   }
   if (!given.keepF32.empty() && type.empty()) {
     return Status(ExitCode::Usage,
-                  "--keep-f32 says what --precision leaves; give both");
+                  "--keep-f32 needs --precision; give both");
   }
   options = {type, given.keepF32};
   return Status();
@@ -159,7 +159,7 @@ static Status addPlan(const GivenOptions &given, PlanOptions &options) {
   }
   if (!given.keep.empty() && !given.replan) {
     return Status(ExitCode::Usage,
-                  "--keep says what --replan leaves; give both");
+                  "--keep needs --replan; give both");
   }
   if (!given.memoryLimit.empty()) {
     divisi::Expected<int64_t> bytes =
@@ -205,8 +205,8 @@ Status divisi::checkDumps(const GivenOptions &given,
                           const Compilation &compilation, StringRef path,
                           Stage last) {
   if (given.dumpAfter.empty() && !given.dumpTo.empty()) {
-    return Status(ExitCode::Usage, "--dump-to says where dumps go, and there "
-                                   "are none; --dump-after makes them");
+    return Status(ExitCode::Usage,
+                  "--dump-to needs --dump-after, which writes the dumps");
   }
   Stage over = compilation.stage();
   bool isFresh = compilation.isModel();

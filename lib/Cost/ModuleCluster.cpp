@@ -163,10 +163,10 @@ Expected<Cluster> getCluster(ModuleOp module) {
   }
   Cluster cluster;
   if (!fromAttribute(attribute, cluster)) {
-    return Status(ExitCode::Invalid,
-                  "the module's attribute '" + kClusterAttr.str() +
-                      "' is not as the planner writes it; remove it, or plan "
-                      "again");
+    return Status(
+        ExitCode::Invalid,
+        "the module's attribute '" + kClusterAttr.str() +
+            "' is not in the planner's format; remove it, or plan again");
   }
   if (Status status = verifyCluster(cluster); !status.isOk()) {
     return status.in("the module's attribute '" + kClusterAttr.str() + "'");

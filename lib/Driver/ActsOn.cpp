@@ -15,14 +15,15 @@ using namespace divisi;
 
 // In the order of ActsOn. LLVM's parser keeps a list of them.
 cl::OptionCategory &divisi::optionsOn(ActsOn step) {
-  static cl::OptionCategory categories[] = {{"Options"},
-                                            {"Import, of a model"},
-                                            {"Plan, of what has none"},
-                                            {"Schedule, of what has none"},
-                                            {"Lower, of what is not lowered"},
-                                            {"Stages that run"},
-                                            {"The artifact"},
-                                            {"Runs"}};
+  static cl::OptionCategory categories[] = {
+      {"Options"},
+      {"Import (of models)"},
+      {"Plan (if the input has none)"},
+      {"Schedule (if the input has none)"},
+      {"Lower (if the input is not lowered)"},
+      {"Stages that run"},
+      {"The artifact"},
+      {"Runs"}};
   return categories[size_t(step)];
 }
 

@@ -73,10 +73,10 @@ private:
   cl::opt<int64_t> warmUp_{
       "warm-up",       cl::sub(command),
       on(ActsOn::Run), cl::value_desc("N"),
-      cl::init(5),     cl::desc("runs that are not timed, before")};
+      cl::init(5),     cl::desc("warm-up runs, which are not timed")};
   cl::opt<int64_t> repeat_{"repeat",        cl::sub(command),
                            on(ActsOn::Run), cl::value_desc("N"),
-                           cl::init(50),    cl::desc("runs that are timed")};
+                           cl::init(50),    cl::desc("timed runs")};
   cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
                       cl::desc("as JSON")};
   ImportFlags importFlags_{command};
@@ -272,7 +272,7 @@ static void print(const Subject &subject, ArrayRef<int64_t> sorted,
     }
   }
   for (const auto &[kind, row] : most) {
-    os << "  " << kind << " x " << row.steps << ": a device gives up to "
+    os << "  " << kind << " x " << row.steps << ": a device sends up to "
        << formatBytes(double(row.bytes)) << " to others\n";
   }
   if (!most.empty()) {

@@ -71,7 +71,7 @@ private:
       on(ActsOn::Plan),
       cl::value_desc("N"),
       cl::init(0),
-      cl::desc("check N random plans instead of the one that is found")};
+      cl::desc("check N random plans instead of the planner's")};
   cl::opt<double> rtol_{
       "rtol",
       cl::sub(command),
@@ -219,12 +219,12 @@ Status CheckVerb::gatherInputs() {
 /// unless a file says so.
 Status CheckVerb::prepareModel(Compilation &model, const PlanOptions &plan) {
   if (model.stage() > Stage::Plan) {
-    return Status(ExitCode::Usage,
-                  "'" + input_ + "' has been through the stage " +
-                      stringifyStage(model.stage()).str() +
-                      ", so that one device cannot say what it has to give; "
-                      "check the plan or the model, or compile it and check "
-                      "the artifact with --expect");
+    return Status(
+        ExitCode::Usage,
+        "'" + input_ + "' has been through the stage " +
+            stringifyStage(model.stage()).str() +
+            ", so it cannot be compared with one device; check the plan or the "
+            "model, or compile it and check the artifact with --expect");
   }
   PlanOptions single;
   single.grid.devices = 1;
@@ -271,8 +271,9 @@ Status CheckVerb::checkRandomPlans() const {
                                        ": expected at least 1");
   }
   if (randomPlans_ > 0 && planFlags_.solver.getNumOccurrences()) {
-    return Status(ExitCode::Usage, "--random-plans draws plans, and --solver "
-                                   "has no part in it; give one of them");
+    return Status(
+        ExitCode::Usage,
+        "--random-plans and --solver exclude each other; give one of them");
   }
   return Status();
 }

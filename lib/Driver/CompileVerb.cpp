@@ -45,8 +45,9 @@ protected:
   DumpFlags dumpFlags_{command};
   OutputFlag output_{
       command, "OUT",
-      cl::desc("where the result is written; - is stdout, which takes the one "
-               "dump of --dump-after STAGE instead, and ends there")};
+      cl::desc(
+          "the output file; - is stdout, to which the one dump of --dump-after "
+          "STAGE is written instead, and compilation ends there")};
 
 private:
   Status checkStage(const GivenOptions &given,
@@ -234,8 +235,8 @@ Status CompileVerb::writeArtifact() {
     return summary.status();
   }
   if (!summary->unsignedCode.empty()) {
-    errs() << "divisi: warning: nobody vouches for the native code of the "
-              "artifact, which only --allow-native runs: "
+    errs() << "divisi: warning: the native code of the artifact is not signed, "
+              "and runs only with --allow-native: "
            << summary->unsignedCode << "\n";
   }
   auto memory = (*compilation)->memory();

@@ -41,16 +41,17 @@ private:
   cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
                       cl::desc("as JSON")};
   cl::opt<bool> summary_{"summary", cl::sub(command), on(ActsOn::Answer),
-                         cl::desc("without the table by layer")};
+                         cl::desc("omit the table by layer")};
   cl::opt<std::string> entry_{"entry", cl::sub(command), on(ActsOn::Answer),
                               cl::value_desc("NAME"),
-                              cl::desc("only this entry function")};
-  cl::opt<bool> noCompare_{"no-compare", cl::sub(command), on(ActsOn::Answer),
-                           cl::desc("without plans on fewer devices")};
+                              cl::desc("show only this entry function")};
+  cl::opt<bool> noCompare_{
+      "no-compare", cl::sub(command), on(ActsOn::Answer),
+      cl::desc("omit the comparison with plans on fewer devices")};
   cl::opt<std::string> why_{
       "why", cl::sub(command), on(ActsOn::Answer), cl::value_desc("NAME"),
-      cl::desc("what else an operator, or all of a layer, or a tensor could "
-               "have, and at what cost; NAME as in the table")};
+      cl::desc("show the alternatives for an operator, a layer or a tensor, "
+               "and their costs; NAME as in the table")};
 
   std::unique_ptr<Compilation> compilation_;
   std::unique_ptr<Compilation> planned_; ///< After the stage plan.

@@ -36,24 +36,25 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
                           "run --inputs")),
       constants("constant", cl::sub(verb), on(ActsOn::Import),
                 cl::value_desc("INPUT=FILE"),
-                cl::desc("make an input a constant, whose value the shapes "
-                         "may follow from")),
+                cl::desc("make an input a constant, so that shapes may depend "
+                         "on its value")),
       constantsFrom("constants-from", cl::sub(verb), on(ActsOn::Import),
                     cl::value_desc("FILE.npz"),
-                    cl::desc("the same of every input that has a tensor of its "
-                             "name in the file")),
+                    cl::desc("the same for every input that has a tensor of "
+                             "its name in the file")),
       leaveOut("leave-out", cl::sub(verb), on(ActsOn::Import),
                cl::value_desc("PASS,..."), cl::CommaSeparated,
-               cl::desc("run without these passes, to see what they bring")),
+               cl::desc("run without these passes, to see their effect")),
       precision("precision", cl::sub(verb), on(ActsOn::Import),
                 cl::value_desc("bf16|f16"),
-                cl::desc("store weights and compute in it what f32 is not "
-                         "needed for; inputs and outputs keep their types")),
-      keepF32("keep-f32", cl::sub(verb), on(ActsOn::Import),
-              cl::value_desc("NAME,..."), cl::CommaSeparated,
-              cl::desc("with --precision: what stays f32 besides: nodes, "
-                       "scopes, operators, weights or outputs; * and ? stand "
-                       "for any characters")) {}
+                cl::desc("store weights and compute in this type where f32 is "
+                         "not needed; inputs and outputs keep their types")),
+      keepF32(
+          "keep-f32", cl::sub(verb), on(ActsOn::Import),
+          cl::value_desc("NAME,..."), cl::CommaSeparated,
+          cl::desc(
+              "with --precision: nodes, scopes, operators, weights or outputs "
+              "that stay f32, too; * and ? stand for any characters")) {}
 
 static std::vector<std::string> textsOf(const cl::list<std::string> &flag) {
   return {flag.begin(), flag.end()};
@@ -90,7 +91,7 @@ Status ImportFlags::readTensors(ImportOptions &options) const {
 PlanFlags::PlanFlags(cl::SubCommand &verb)
     : devices("devices", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("N"),
               cl::init(0),
-              cl::desc("how many devices (1 to 4096; default: all of the "
+              cl::desc("number of devices (1 to 4096; default: all of the "
                        "cluster, or 1)")),
       cluster("cluster", cl::sub(verb), on(ActsOn::Plan),
               cl::value_desc("PRESET"),
@@ -99,8 +100,8 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
            cl::desc("the axes of the grid, also as data=2,model=4")),
       maxAxes("max-axes", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("N"),
               cl::init(0),
-              cl::desc("the most axes of a grid that is searched (default: 4, "
-                       "or 3 for large models)")),
+              cl::desc("the maximum number of axes of a searched grid "
+                       "(default: 4, or 3 for large models)")),
       dataParallel("data-parallel-size", cl::sub(verb), on(ActsOn::Plan),
                    cl::value_desc("N"), cl::init(0),
                    cl::desc("how many ways the batch is split (default: "
@@ -119,7 +120,7 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
              cl::init("auto"),
              cl::desc("auto, another solver of the search, or random")),
       seed("seed", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("SEED"),
-           cl::init(0), cl::desc("for what the solver draws at random")),
+           cl::init(0), cl::desc("the seed of the solver's random numbers")),
       replan("replan", cl::sub(verb), on(ActsOn::Plan),
              cl::desc("drop the strategies of a plan and plan again")),
       keep("keep", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("NAME,..."),
@@ -127,33 +128,34 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
            cl::desc("with --replan: leave the strategies of these nodes, "
                     "scopes, operators or globals")),
       noOverlap("no-overlap", cl::sub(verb), on(ActsOn::Schedule),
-                cl::desc("no collective runs beside operators: the order of "
-                         "the model stays")),
+                cl::desc("do not overlap collectives with operators: keep the "
+                         "order of the model")),
       noFuse("no-fuse", cl::sub(verb), on(ActsOn::Schedule),
-             cl::desc("each operator is a call of its own, also where one "
-                      "kernel could compute several")),
-      native("native", cl::sub(verb), on(ActsOn::Lower),
-             cl::value_desc("auto|off"), cl::init("auto"),
-             cl::desc("make code of a processor of what several operators "
-                      "compute in one call, where that is faster")),
+             cl::desc("make each operator a separate call, even if one kernel "
+                      "could compute several")),
+      native(
+          "native", cl::sub(verb), on(ActsOn::Lower),
+          cl::value_desc("auto|off"), cl::init("auto"),
+          cl::desc(
+              "generate native code for fused operators where that is faster")),
       targetCpu("target-cpu", cl::sub(verb), on(ActsOn::Lower),
                 cl::value_desc("cluster|host|x86-64-v3|x86-64-v4"),
                 cl::init("cluster"),
-                cl::desc("the processor of --native (default: the cluster's, "
-                         "which for cpu:N is this one)")),
+                cl::desc("the target processor of --native (default: the "
+                         "cluster's, which is this one for cpu:N)")),
       gpu("gpu", cl::sub(verb), on(ActsOn::Lower),
           cl::value_desc("auto|off|sm_N|emulated"), cl::init("auto"),
-          cl::desc("let what there are kernels for work on GPUs of NVIDIA's "
-                   "from compute capability N on (80: 8.0); auto: on those of "
-                   "the cluster, if it has some")),
+          cl::desc("run operators that have kernels on NVIDIA GPUs of compute "
+                   "capability N or later (80: 8.0); auto: on the cluster's "
+                   "GPUs, if it has any")),
       cubins("cubins", cl::sub(verb), on(ActsOn::Lower),
              cl::value_desc("auto|off"), cl::init("auto"),
-             cl::desc("assemble kernels of GPUs where ptxas is found, for "
-                      "what there is from N on, beside PTX")),
+             cl::desc("assemble GPU kernels for capabilities from N on, in "
+                      "addition to PTX, if ptxas is found")),
       collectives("collectives", cl::sub(verb), on(ActsOn::Lower),
                   cl::value_desc("nccl|host"), cl::init("nccl"),
-                  cl::desc("with --gpu: how devices meet, in the memory of "
-                           "GPUs, by NCCL, or by copies with the host")),
+                  cl::desc("with --gpu: how devices communicate: by NCCL, in "
+                           "GPU memory, or through the host")),
       limits(verb, ActsOn::Plan, PlanOptions().work) {}
 
 // A count that is not given is searched, so its default must not count as
@@ -203,8 +205,8 @@ DumpFlags::DumpFlags(cl::SubCommand &verb)
                      "schedule, lower or all")),
       folder("dump-to", cl::sub(verb), on(ActsOn::Dump),
              cl::value_desc("FOLDER"),
-             cl::desc("where dumps go, as MODEL.STAGE.mlir (default: the "
-                      "output's folder)")) {}
+             cl::desc("the folder for dumps, named MODEL.STAGE.mlir (default: "
+                      "the output's folder)")) {}
 
 void DumpFlags::fill(GivenOptions &options) const {
   options.dumpAfter = textsOf(after);
@@ -230,8 +232,8 @@ divisi::Expected<bool> DumpFlags::replaces(StringRef output) const {
   }
   if (after.size() > 1 || after.front() == "all") {
     return Status(ExitCode::Usage,
-                  "-o - has room for one dump, so --dump-after takes one stage "
-                  "there; or say by --dump-to where dumps go");
+                  "-o - takes one dump, so --dump-after takes one stage there; "
+                  "or give a folder by --dump-to");
   }
   return true;
 }

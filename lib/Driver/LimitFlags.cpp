@@ -12,15 +12,15 @@ using namespace llvm;
 using namespace divisi;
 
 LimitFlags::LimitFlags(cl::SubCommand &verb, ActsOn step, int64_t work)
-    : timeLimit("time-limit", cl::sub(verb), cl::value_desc("SECONDS"),
-                on(step),
-                cl::desc("end the search so long after the start, reading "
-                         "included, and keep the best so far")),
+    : timeLimit(
+          "time-limit", cl::sub(verb), cl::value_desc("SECONDS"), on(step),
+          cl::desc("end the search this long after the start, including the "
+                   "time to read the input, and keep the best so far")),
       workLimit("work-limit", cl::sub(verb), cl::value_desc("N"),
                 cl::init(work), on(step),
-                cl::desc("end the search after so many matrix entries, the "
-                         "same each time (1e9: about a second of one core; "
-                         "without end if there is a time limit)")) {}
+                cl::desc("end the search after this many matrix entries, "
+                         "reproducibly (1e9: about a second of one core; "
+                         "unlimited if there is a time limit)")) {}
 
 search::GivenLimits LimitFlags::given() const {
   search::GivenLimits limits;

@@ -63,10 +63,9 @@ private:
   cl::opt<double> seconds_{
       "seconds",       cl::sub(command),
       on(ActsOn::Run), cl::value_desc("S"),
-      cl::init(10),    cl::desc("how long to measure, about")};
-  cl::opt<bool> tf32_{
-      "tf32", cl::sub(command), on(ActsOn::Run),
-      cl::desc("take f32 for as fast as it is with run --tf32")};
+      cl::init(10),    cl::desc("approximate duration of the measurement")};
+  cl::opt<bool> tf32_{"tf32", cl::sub(command), on(ActsOn::Run),
+                      cl::desc("use the f32 rate that run --tf32 gives")};
   cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
                       cl::desc("all numbers, on stdout")};
 };

@@ -52,16 +52,16 @@ private:
                              cl::desc("[RULES|-]")};
   cl::opt<std::string> rule_{"rule", cl::sub(command), on(ActsOn::Answer),
                              cl::value_desc("NAME"),
-                             cl::desc("this rule alone")};
+                             cl::desc("only this rule")};
   cl::opt<std::string> axioms_{
       "axioms", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
-      cl::desc("prove from the axioms of this file, not from those of Divisi")};
+      cl::desc("use the axioms of this file instead of Divisi's")};
   cl::opt<std::string> smtlib_{
       "smtlib", cl::sub(command), on(ActsOn::Answer), cl::value_desc("OUT"),
-      cl::desc("write what is asked of Z3 about --rule, instead of asking")};
+      cl::desc("write the Z3 query for --rule, instead of asking Z3")};
   cl::opt<std::string> record_{
       "record", cl::sub(command), on(ActsOn::Answer), cl::value_desc("OUT"),
-      cl::desc("write down which rules are proved, and at which ranks")};
+      cl::desc("record which rules are proved, and at which ranks")};
   JobsFlag jobs_{
       command, JobsFlag::cores(),
       cl::desc("by N processes (default: as many as there are cores)")};

@@ -49,11 +49,11 @@ private:
                                cl::desc("generate|entail|select")};
   cl::opt<std::string> file_{
       "rules", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
-      cl::desc("entail: from these rules (default: those of Divisi, and its "
-               "axioms); select: of these")};
+      cl::desc("entail: use these rules (default: those of Divisi, and its "
+               "axioms); select: choose among these")};
   cl::opt<std::string> of_{
       "of", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
-      cl::desc("entail: of those equations alone that follow from FILE")};
+      cl::desc("entail: only the equations that follow from FILE")};
   JobsFlag jobs_{command, 1, cl::desc("generate: by N processes (default: 1)")};
   OutputFlag output_{command, "OUT",
                      cl::desc("write the rules to OUT (default: stdout)")};
@@ -62,32 +62,33 @@ private:
                                 on(ActsOn::Answer),
                                 cl::value_desc("NAME"),
                                 cl::CommaSeparated,
-                                cl::desc("these worlds of the table alone")};
+                                cl::desc("only these worlds of the table")};
   cl::opt<unsigned> most_{
       "operators",
       cl::sub(command),
       on(ActsOn::Answer),
       cl::value_desc("N"),
       cl::init(4),
-      cl::desc("graphs of up to N operators (default: as many as "
-               "the table says)")};
-  cl::opt<uint64_t> seed_{"seed",
-                          cl::sub(command),
-                          on(ActsOn::Answer),
-                          cl::value_desc("N"),
-                          cl::init(1),
-                          cl::desc("of the elements that graphs are tried on")};
+      cl::desc(
+          "enumerate graphs of up to N operators (default: as in the table)")};
+  cl::opt<uint64_t> seed_{
+      "seed",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("N"),
+      cl::init(1),
+      cl::desc(
+          "the seed of the random elements on which graphs are evaluated")};
   cl::opt<std::string> journal_{
       "journal", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
-      cl::desc("write down what is decided of each world, to FILE.WORLD, and "
-               "go on where that ends")};
+      cl::desc("record the decisions for each world in FILE.WORLD, and resume "
+               "from there")};
   cl::opt<std::string> counts_{
       "counts", cl::sub(command), on(ActsOn::Answer), cl::value_desc("OUT"),
-      cl::desc("write what became of all graphs, as a table in Markdown")};
+      cl::desc("write statistics of all graphs, as a table in Markdown")};
   cl::opt<bool> table_{
       "table", cl::sub(command), on(ActsOn::Answer),
-      cl::desc(
-          "print the tensors and operators of all worlds, and do nothing")};
+      cl::desc("print the tensors and operators of all worlds, and exit")};
 };
 
 } // namespace

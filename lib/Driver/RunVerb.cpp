@@ -56,25 +56,26 @@ private:
       cl::desc("the inputs: .npz, .npy, .pb, a folder with input_0.pb ..., or "
                "- for standard input; may be given several times")};
   OutputFlag output_{command, "OUT.npz",
-                     cl::desc("where the outputs are written; - is stdout")};
+                     cl::desc("the file for the outputs; - is stdout")};
   cl::opt<int64_t> repeat_{"repeat",
                            cl::sub(command),
                            on(ActsOn::Run),
                            cl::value_desc("N"),
                            cl::init(1),
-                           cl::desc("run N times; state goes on from run to "
-                                    "run, the last outputs are written")};
-  cl::opt<std::string> timing_{"timing-json", cl::sub(command),
-                               on(ActsOn::Answer), cl::value_desc("FILE"),
-                               cl::desc("the time of every repetition, in ns")};
+                           cl::desc("run N times; state persists between runs, "
+                                    "the last outputs are written")};
+  cl::opt<std::string> timing_{
+      "timing-json", cl::sub(command), on(ActsOn::Answer),
+      cl::value_desc("FILE"),
+      cl::desc("write the time of every repetition, in ns")};
   cl::opt<std::string> trace_{
       "trace", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
-      cl::desc("the last run as Chrome's trace events; of other processes "
-               "than the first in FILE.N, N being their first device")};
-  cl::opt<bool> verbose_{"verbose", cl::sub(command), on(ActsOn::Run),
-                         cl::desc("say which kernels each device runs, what it "
-                                  "holds in memory, what was predicted, and "
-                                  "what a run does to globals")};
+      cl::desc("write the last run as Chrome trace events; processes other "
+               "than the first write to FILE.N, N being their first device")};
+  cl::opt<bool> verbose_{
+      "verbose", cl::sub(command), on(ActsOn::Run),
+      cl::desc("print the kernels and memory of each device, the prediction, "
+               "and the writes of a run to globals")};
   SessionFlags sessionFlags_{command};
   std::vector<int64_t> times_;
 };
@@ -252,7 +253,7 @@ static void noteCollectives(const LoadedEntry &loaded) {
       queued += use.queued;
     }
     if (queued != 0) {
-      errs() << "divisi: note: device " << rank << " meets others in "
+      errs() << "divisi: note: device " << rank << " takes part in "
              << countText(steps, "collective") << ", " << queued
              << " of them between GPUs by NCCL\n";
     }

@@ -38,33 +38,33 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
              cl::desc("check the hashes of all weights while loading")),
       timeout("timeout", cl::sub(verb), on(ActsOn::Run), cl::value_desc("MS"),
               cl::init(60000),
-              cl::desc("how long a device waits for others, or works at one "
+              cl::desc("how long a device may wait for others, or run one "
                        "kernel, before the run fails")),
-      noIndexCheck("no-index-check", cl::sub(verb), on(ActsOn::Run),
-                   cl::desc("do not check the indices of gathers: a bad one "
-                            "reads zeros (or is 0, if it is one of several "
-                            "that name an element)")),
+      noIndexCheck(
+          "no-index-check", cl::sub(verb), on(ActsOn::Run),
+          cl::desc("do not check the indices of gathers: a bad one reads zeros "
+                   "(or counts as 0, if several indices select an element)")),
       noPack("no-pack", cl::sub(verb), on(ActsOn::Run),
-             cl::desc("bring weights into the order that kernels want in each "
-                      "run, not once while loading: for comparison")),
+             cl::desc("reorder weights for kernels in each run, not once at "
+                      "load: for comparison")),
       noGraphs("no-graphs", cl::sub(verb), on(ActsOn::Run),
-               cl::desc("give GPUs their work one by one in every run, not as "
-                        "one graph from the second run on")),
+               cl::desc("launch GPU work one by one in every run, not as one "
+                        "graph from the second run on")),
       allowNative("allow-native", cl::sub(verb), on(ActsOn::Run),
-                  cl::desc("run native code of the artifact whoever made it: "
-                           "it can do all that you can")),
+                  cl::desc("run native code of the artifact even if another "
+                           "user made it: it can do everything you can")),
       tf32("tf32", cl::sub(verb), on(ActsOn::Run),
-           cl::desc("let GPUs round what they multiply in f32 to TF32, which "
-                    "has 10 bits behind the point")),
+           cl::desc("let GPUs round the operands of f32 products to TF32, "
+                    "which has 10 fraction bits")),
       entryName("entry", cl::sub(verb), on(ActsOn::Run), cl::value_desc("NAME"),
-                cl::desc("which entry function; needed if there are several")),
+                cl::desc("the entry function; needed if there are several")),
       numProcesses("launch", cl::sub(verb), on(ActsOn::Run),
                    cl::value_desc("N"),
-                   cl::desc("start N processes by mpirun, which divide the "
+                   cl::desc("start N processes by mpirun, and divide the "
                             "devices among them")),
       hosts("hosts", cl::sub(verb), on(ActsOn::Run), cl::value_desc("FILE"),
-            cl::desc("with --launch: the host file for mpirun, 'name slots=N' "
-                     "in a line")) {}
+            cl::desc("with --launch: the host file for mpirun, lines 'name "
+                     "slots=N'")) {}
 
 Status divisi::checkRanges(int threads, int64_t timeout) {
   if (threads < 1 || threads > 1024) {
@@ -119,10 +119,12 @@ static void keepLastSteps(const rt::Session &session) {
                               ".json");
   Status status = session.writeLastSteps(std::string(path));
   if (status.isOk()) {
-    errs() << "divisi: note: what devices did last with others is in '" << path
-           << "'\n";
+    errs()
+        << "divisi: note: the last collectives of the devices are recorded in '"
+        << path << "'\n";
   } else {
-    errs() << "divisi: note: what devices did last with others is lost: "
+    errs() << "divisi: note: the last collectives of the devices could not be "
+              "recorded: "
            << status.message() << "\n";
   }
 }
@@ -159,8 +161,7 @@ divisi::Expected<bool> SessionFlags::launch(const Verb &verb,
   if (numProcesses.getNumOccurrences() == 0) {
     return hosts.empty()
                ? divisi::Expected<bool>(false)
-               : Status(ExitCode::Usage, "--hosts says where --launch starts "
-                                         "processes; give both");
+               : Status(ExitCode::Usage, "--hosts needs --launch; give both");
   }
   if (numProcesses < 1 || numProcesses > 4096) {
     return Status(ExitCode::Usage, "--launch " + std::to_string(numProcesses) +
@@ -304,7 +305,8 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
   bool isShared = cores > 0 && devices * unsigned(threads) > cores;
   if (isShared && isFirst() && !std::exchange(isSharingNoted_, true)) {
     errs() << "divisi: note: " << devices << " devices of " << threads
-           << " thread(s) share " << cores << " cores; times say little\n";
+           << " thread(s) share " << cores
+           << " cores; times are not representative\n";
   }
   return loaded;
 }

@@ -24,7 +24,7 @@ static constexpr StringLiteral kGapOf = "the declared strategies";
 static StringRef stoppedReason(search::Stopped stopped) {
   static constexpr StringLiteral kReasons[] = {
       "nothing is left to try",
-      "the budget of work is spent",
+      "work budget used up",
       "the time limit: another run may end elsewhere",
       "interrupted: another run may end elsewhere",
   };

@@ -55,8 +55,8 @@ private:
                        cl::desc("check SOLUTION.json instead of solving")};
   OutputFlag output_{
       command, "SOLUTION.json",
-      cl::desc("where the best answer is kept, from the first one on; stdout "
-               "(-), or another pipe, gets the last one")};
+      cl::desc("the file for the best answer, written from the first one on; "
+               "stdout (-), or another pipe, gets the last one")};
   LimitFlags limits_{command, ActsOn::Answer, search::Options().work};
   cl::opt<int64_t> threads_{
       "threads",
@@ -64,21 +64,21 @@ private:
       on(ActsOn::Answer),
       cl::value_desc("N"),
       cl::init(0),
-      cl::desc("how many threads (default: 2, if there are as many cores); the "
-               "answer does not depend on it")};
+      cl::desc("number of threads (default: 2, if there are as many cores); "
+               "the answer does not depend on it")};
   cl::opt<uint64_t> seed_{"seed",
                           cl::sub(command),
                           on(ActsOn::Answer),
                           cl::value_desc("SEED"),
                           cl::init(0),
-                          cl::desc("for what is drawn at random")};
+                          cl::desc("the seed of random numbers")};
   cl::opt<std::string> solverName_{
       "solver",
       cl::sub(command),
       on(ActsOn::Answer),
       cl::value_desc("NAME"),
       cl::init(std::string(search::solvers().front().name)),
-      cl::desc("which solver; an unknown one lists them")};
+      cl::desc("the solver; an unknown name lists them")};
   cl::list<std::string> without_{
       "without",
       cl::sub(command),
@@ -86,11 +86,11 @@ private:
       cl::value_desc("INGREDIENT,..."),
       cl::CommaSeparated,
       cl::desc("leave ingredients out of the default solver, to measure what "
-               "they add; an unknown one lists them")};
+               "they add; an unknown name lists them")};
   cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
                       cl::desc("as JSON")};
   cl::opt<bool> quiet_{"quiet", cl::sub(command), on(ActsOn::Answer),
-                       cl::desc("without lines of progress")};
+                       cl::desc("do not print progress")};
 
   double start_ = 0; ///< Of the process, on the steady clock.
 };

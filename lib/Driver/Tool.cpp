@@ -23,7 +23,7 @@ using namespace llvm;
 using namespace divisi;
 
 static void printOverview(raw_ostream &os) {
-  os << "divisi: writes the parts for many devices of a model written for one\n"
+  os << "divisi: compiles deep-learning models for many devices\n"
      << "usage: divisi VERB [options]\n\n";
   for (const VerbInfo &verb : verbInfos()) {
     os << formatv("  {0,-10}{1}\n", verb.name, verb.description);

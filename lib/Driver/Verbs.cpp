@@ -22,38 +22,41 @@ using namespace llvm;
 using namespace divisi;
 
 static constexpr VerbInfo kVerbs[] = {
-    {"compile", "from a model to a program for many devices",
+    {"compile", "turn a model into an artifact for many devices",
      "divisi-compiler"},
-    {"plan", "from a model to its plan: the annotated module",
+    {"plan", "choose the strategies of a model, and write the annotated module",
      "divisi-compiler"},
-    {"run", "an artifact on inputs, in this process or in several",
+    {"run", "execute an artifact on inputs, in this process or in several",
      "divisi-run"},
     {"check",
-     "an artifact against expected outputs, or a model on N devices against "
+     "compare an artifact with expected outputs, or a model on N devices with "
      "one",
      "divisi-compiler"},
     {"bench",
-     "how long runs of an artifact or a model take, and wait, or of two by "
-     "turns",
+     "measure run and wait times of an artifact or a model, or of two "
+     "alternately",
      "divisi-compiler"},
     {"explain",
-     "what a plan does and what it costs, of a model, of a dump, or of an "
+     "show the predicted performance of a plan: of a model, a dump, or an "
      "artifact",
      "divisi-compiler"},
-    {"cluster", "all numbers of a machine, as YAML to change and plan for",
+    {"cluster",
+     "print the description of a machine as YAML, to edit and plan for",
      "divisi-compiler"},
-    {"profile", "this machine, measured, as YAML to plan for",
+    {"profile", "measure this machine and describe it as YAML, to plan for",
      "divisi-compiler"},
     {"prove",
-     "whether substitution rules are true: those of a file, or Divisi's own",
+     "check whether substitution rules are true: those of a file, or Divisi's "
+     "own",
      "divisi-rules"},
     {"rules",
-     "generate substitution rules, or entail: what rules say of all equations",
+     "generate substitution rules, check what they entail, or select some",
      "divisi-rules"},
     {"solve",
-     "the cheapest strategies of a planning problem, or --check of a solution",
+     "find the cheapest strategies of a planning problem, or --check a "
+     "solution",
      ""},
-    {"version", "what this program and its parts are", ""},
+    {"version", "print the versions of this program and its parts", ""},
 };
 
 ArrayRef<VerbInfo> divisi::verbInfos() { return kVerbs; }
@@ -78,8 +81,7 @@ static Status parse(Verb &verb, int argc, char **argv) {
   if (status.isOk() &&
       !cl::ParseCommandLineOptions(
           argc, argv,
-          "divisi: writes the parts for many devices of a model written for "
-          "one\n",
+          "divisi: compiles deep-learning models for many devices\n",
           &nulls())) {
     status = Status(ExitCode::Usage, "the command line is not understood");
   }
@@ -101,7 +103,7 @@ static void tidyHelp(cl::SubCommand &verb) {
   }
   cl::Option &help = *options.at("help");
   help.Categories.assign(1, &optionsOn(ActsOn::Answer));
-  help.setDescription("this text");
+  help.setDescription("print this text");
 }
 
 static Status noVerb(StringRef name) {

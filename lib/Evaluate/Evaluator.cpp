@@ -100,8 +100,9 @@ mlir::DenseElementsAttr divisi::toDenseAttr(mlir::MLIRContext *context,
 static Expected<rt::HostTensor> elementsOf(mlir::DenseElementsAttr attribute) {
   auto type = fromMLIRType(attribute.getElementType());
   if (!type) {
-    return Status(ExitCode::Unsupported, "a constant has an element type that "
-                                         "Divisi does not have");
+    return Status(
+        ExitCode::Unsupported,
+        "a constant has an element type that Divisi does not support");
   }
   auto shape = attribute.getType().getShape();
   auto result =

@@ -289,9 +289,9 @@ divisi::rewrite::chooseVocabularies(const GenerateOptions &options) {
         vocabularies.begin(), vocabularies.end(),
         [&](const Vocabulary &vocabulary) { return vocabulary.name == name; });
     if (!isThere) {
-      return Status(ExitCode::Usage, "'" + name +
-                                         "' is no world of the table, "
-                                         "which --table prints");
+      return Status(ExitCode::Usage,
+                    "'" + name +
+                        "' is not a world of the table, which --table prints");
     }
   }
   std::erase_if(vocabularies, [&](const Vocabulary &vocabulary) {

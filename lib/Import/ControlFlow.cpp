@@ -153,9 +153,9 @@ const OnnxGraph *GraphImporter::stepsOf(const OnnxNode &node, size_t taken,
 Tensor GraphImporter::stack(std::vector<Tensor> parts, int64_t axis,
                             bool reversed) {
   if (parts.empty()) {
-    emitter_.fail(ExitCode::Unsupported,
-                  "it has no steps, so that nothing says what shape its "
-                  "outputs have");
+    emitter_.fail(
+        ExitCode::Unsupported,
+        "it has no steps, so the shapes of its outputs are not known");
     return missing_;
   }
   if (reversed) {

@@ -139,8 +139,7 @@ OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
     leaveEmpty(tensor, onnx::TensorProto::FLOAT);
     throwError(isKnown ? ExitCode::Unsupported : ExitCode::Invalid,
                where + " has the element type " + onnxTypeName(number) +
-                   ", which Divisi does not have; export "
-                   "the model with " +
+                   ", which Divisi does not support; export the model with " +
                    knownTypes());
   }
   result.type = *type;

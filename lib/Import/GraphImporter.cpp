@@ -93,7 +93,7 @@ Tensor GraphImporter::lookUp(const std::string &name, const Scope &scope) {
     return stored && !stored->unsupported.empty() ? missingInitializer(*stored)
                                                   : it->second;
   }
-  emitter_.fail(ExitCode::Invalid, "nothing is called '" + name + "'");
+  emitter_.fail(ExitCode::Invalid, "there is no value '" + name + "'");
   return nullptr;
 }
 
@@ -135,7 +135,7 @@ void GraphImporter::bindResults(const OnnxNode &node,
     if (i >= results.size() || !results[i]) {
       return emitter_.fail(ExitCode::Unsupported,
                            "its output " + std::to_string(i) + " ('" +
-                               node.outputs[i] + "') is not done yet");
+                               node.outputs[i] + "') is not supported yet");
     }
     scope.tensors[node.outputs[i]] = results[i];
   }

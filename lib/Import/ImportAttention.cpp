@@ -74,7 +74,7 @@ static Tensor behindPast(NodeImporter &node, size_t i, const Tensor &now) {
   }
   if (past->dims != expected || past->type != now->type) {
     node.invalid("a past of shape " + formatInts(past->dims) +
-                 " does not fit to one of " + formatInts(now->dims));
+                 " does not fit one of " + formatInts(now->dims));
     return now;
   }
   return node.emitter().concat({past, now}, 2);
@@ -87,7 +87,7 @@ static Tensor readMask(NodeImporter &node, const AttentionNode &it) {
   if (mask->rank() < 1 || mask->rank() > 4 ||
       (mask->dims.back() > it.keys() && mask->dims.back() != 1)) {
     node.invalid("a mask of shape " + formatInts(mask->dims) +
-                 " does not fit to " + std::to_string(it.keys()) + " keys");
+                 " does not fit " + std::to_string(it.keys()) + " keys");
     return mask;
   }
   if (mask->type != DType::Bool) {
@@ -319,7 +319,7 @@ static void importRotaryEmbedding(NodeImporter &node) {
   if (cos->dims != expected || sin->dims != expected || rotated > depth) {
     return node.invalid("tables of shapes " + formatInts(node.input(1)->dims) +
                         " and " + formatInts(node.input(2)->dims) +
-                        " do not fit to an input of shape " +
+                        " do not fit an input of shape " +
                         formatInts(given->dims) + ", of which " +
                         std::to_string(rotated) + " features are rotated");
   }

@@ -352,7 +352,7 @@ static void importEinsum(NodeImporter &node) {
     size_t at = term.find(c);
     if (at == std::string::npos) {
       return node.invalid("label '" + std::string(1, c) +
-                          "' of the result stands in no term of '" +
+                          "' of the result occurs in no term of '" +
                           equation->text + "'");
     }
     permutation.push_back(static_cast<int64_t>(at));

@@ -98,7 +98,7 @@ static void importConvTranspose(NodeImporter &node) {
   if (x->rank() < 3 || w->rank() != x->rank() || groups < 1 ||
       x->dims[1] != w->dims[0] || x->dims[1] % groups != 0 || w->count() == 0) {
     return node.invalid("an image of shape " + formatInts(x->dims) +
-                        " does not fit to a kernel of shape " +
+                        " does not fit a kernel of shape " +
                         formatInts(w->dims) + " in " + std::to_string(groups) +
                         " groups");
   }

@@ -86,7 +86,8 @@ static void importCast(NodeImporter &node) {
   if (!type) {
     return node.unsupported(
         "it casts to the element type " + onnxTypeName(to) +
-        ", which Divisi does not have; export the model with " + knownTypes());
+        ", which Divisi does not support; export the model with " +
+        knownTypes());
   }
   node.setResult(0, node.emitter().cast(node.input(0), *type,
                                         node.getInt("saturate", 1) != 0));

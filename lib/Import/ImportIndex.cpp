@@ -345,8 +345,7 @@ static void importReverseSequence(NodeImporter &node) {
   if (x->rank() < 2 || batchAxis + timeAxis != 1 || batchAxis * timeAxis != 0 ||
       node.input(1)->dims != rt::Dims{x->dims[size_t(batchAxis)]}) {
     return node.invalid("lengths of shape " + formatInts(node.input(1)->dims) +
-                        " do not fit to a tensor of shape " +
-                        formatInts(x->dims));
+                        " do not fit a tensor of shape " + formatInts(x->dims));
   }
   Ints there(x->dims.size());
   std::iota(there.begin(), there.end(), 0);

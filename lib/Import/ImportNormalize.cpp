@@ -187,7 +187,7 @@ static void setStatistics(NodeImporter &node, const Ints &axes) {
   Emitter &emit = node.emitter();
   auto type = convertType(static_cast<int>(node.getInt("stash_type", 1)));
   if (!type) {
-    return node.invalid("its stash_type is no element type");
+    return node.invalid("its stash_type is not an element type");
   }
   Tensor x = emit.cast(node.input(0), *type);
   Tensor mean = emit.mean(x, axes);
@@ -227,7 +227,7 @@ static void importLayerNormalization(NodeImporter &node) {
 static Tensor perChannel(NodeImporter &node, const Tensor &vector,
                          const Tensor &x) {
   if (x->rank() < 2 || vector->dims != rt::Dims{x->dims[1]}) {
-    node.invalid("a parameter has not one element per channel");
+    node.invalid("a parameter does not have one element per channel");
     return vector;
   }
   rt::Dims dims(x->dims.size(), 1);

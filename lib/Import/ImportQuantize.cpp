@@ -55,7 +55,7 @@ static Tensor alongAxis(NodeImporter &node, size_t i, ScaleBlocks blocks) {
   }
   if (blocks.block < 1 || given->dims != dims) {
     node.invalid("a scale or zero point of shape " + formatInts(given->dims) +
-                 " does not fit to a tensor of shape " + formatInts(x->dims) +
+                 " does not fit a tensor of shape " + formatInts(x->dims) +
                  ", axis " + std::to_string(blocks.axis) + " and blocks of " +
                  std::to_string(blocks.block));
   }
@@ -73,7 +73,7 @@ static std::optional<DType> typeFrom(NodeImporter &node, const char *name,
   if (!type) {
     node.unsupported("its result has the element type " +
                      onnxTypeName(static_cast<int>(number)) +
-                     ", which Divisi does not have; export the model with " +
+                     ", which Divisi does not support; export the model with " +
                      knownTypes());
   }
   return type;

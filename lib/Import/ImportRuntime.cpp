@@ -149,8 +149,8 @@ static void importQLinearGlobalAveragePool(NodeImporter &node) {
   }
   Emitter &emit = node.emitter();
   if (node.getInt("channels_last") != 0) {
-    return node.unsupported("its channels are last; export it with channels "
-                            "behind the batch");
+    return node.unsupported(
+        "its channels are last; export it with channels after the batch");
   }
   Tensor x = dequantized(node, 0);
   std::vector<int64_t> axes;
@@ -199,7 +199,7 @@ static void importQGemm(NodeImporter &node) {
                     emit.cast(perColumn(node, node.input(5)), DType::I32));
   }
   if (node.input(0)->rank() != 2 || b->rank() != 2) {
-    return node.invalid("its operands are no matrices");
+    return node.invalid("its operands are not matrices");
   }
   std::string labels = node.getInt("transA") != 0 ? "km," : "mk,";
   labels += node.getInt("transB") != 0 ? "nk->mn" : "kn->mn";

@@ -165,7 +165,7 @@ static SampleGrid readGrid(NodeImporter &node) {
   if (axes < 1 || places->rank() != x->rank() || places->dims.back() != axes ||
       places->dims[0] != x->dims[0] || x->count() == 0) {
     node.invalid("a grid of shape " + formatInts(places->dims) +
-                 " does not fit to an image of shape " + formatInts(x->dims));
+                 " does not fit an image of shape " + formatInts(x->dims));
     return grid;
   }
   if (grid.mode == "cubic" && axes != 2) {
@@ -252,7 +252,7 @@ static void importAffineGrid(NodeImporter &node) {
   if (axes < 1 || theta->dims != rt::Dims{size->front(), axes, axes + 1} ||
       *std::min_element(size->begin(), size->end()) < 0) {
     return node.invalid("theta of shape " + formatInts(theta->dims) +
-                        " does not fit to the size " + formatInts(*size));
+                        " does not fit the size " + formatInts(*size));
   }
   bool alignsCorners = node.getInt("align_corners") != 0;
   rt::Dims space(size->begin() + 2, size->end()), full = space;
@@ -344,8 +344,7 @@ static void importRoiAlign(NodeImporter &node) {
       regions->dims[1] != 4 || batch->dims != rt::Dims{regions->dims[0]} ||
       rows < 1 || columns < 1) {
     return node.invalid("regions of shape " + formatInts(regions->dims) +
-                        " do not fit to an image of shape " +
-                        formatInts(x->dims));
+                        " do not fit an image of shape " + formatInts(x->dims));
   }
   if (ratio < 1) {
     return node.unsupported("its sampling_ratio is 0, so that the number of "

@@ -210,7 +210,7 @@ static Blocks readBlocks(NodeImporter &node) {
       (!fits || x->rank() != 3 || x->dims[2] != product(blocks.count) ||
        x->dims[1] % product(blocks.block) != 0)) {
     node.invalid("columns of shape " + formatInts(x->dims) +
-                 " do not fit to an image of " + formatInts(blocks.image) +
+                 " do not fit an image of " + formatInts(blocks.image) +
                  " in blocks of " + formatInts(blocks.block));
   }
   return blocks;
@@ -278,8 +278,8 @@ static void importMaxUnpool(NodeImporter &node) {
   if (x->dims.size() != rank + 2 || indices->dims != x->dims ||
       strides.size() != rank || pads.size() != 2 * rank) {
     return node.invalid("indices of shape " + formatInts(indices->dims) +
-                        " do not fit to a tensor of shape " +
-                        formatInts(x->dims) + " and its kernel_shape");
+                        " do not fit a tensor of shape " + formatInts(x->dims) +
+                        " and its kernel_shape");
   }
   rt::Dims dims = x->dims;
   for (size_t i = 0; i < rank; ++i) {

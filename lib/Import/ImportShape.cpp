@@ -35,7 +35,7 @@ static void importConstant(NodeImporter &node) {
                                    {static_cast<int64_t>(fs->size())}, *fs)));
     }
   }
-  node.unsupported("its value is no dense tensor of numbers");
+  node.unsupported("its value is not a dense tensor of numbers");
 }
 
 static void importConstantOfShape(NodeImporter &node) {
@@ -51,7 +51,7 @@ static void importConstantOfShape(NodeImporter &node) {
     Tensor given = tensor ? emit.initializer(*tensor) : nullptr;
     auto bytes = given ? emit.bytesOf(given) : std::nullopt;
     if (!bytes || bytes->count() != 1) {
-      return node.invalid("its value has not one element");
+      return node.invalid("its value does not have exactly one element");
     }
     value = emit.constant(bytes->reshaped({}));
   }

@@ -197,7 +197,7 @@ static void importSTFT(NodeImporter &node) {
 static std::optional<DType> outputType(NodeImporter &node) {
   auto type = convertType(static_cast<int>(node.getInt("output_datatype", 1)));
   if (!type) {
-    node.unsupported("its output_datatype is none that Divisi has");
+    node.unsupported("its output_datatype is not supported");
   }
   return type;
 }

@@ -81,12 +81,12 @@ Window divisi::readWindow(NodeImporter &node, Ints kernel,
   if (!allWithin(window.kernel, 1) || !allWithin(window.strides, 1) ||
       !allWithin(window.dilations, 1) || !allWithin(extents, 0)) {
     node.invalid("kernel_shape, strides and dilations are not positive, or "
-                 "out of all proportion");
+                 "unreasonably large");
     return window;
   }
   for (size_t i = 0; i < rank; ++i) {
     if (window.kernel[i] > kLargestExtent / window.dilations[i]) {
-      node.invalid("the dilated kernel is out of all proportion");
+      node.invalid("the dilated kernel is unreasonably large");
       return window;
     }
   }
@@ -154,7 +154,7 @@ Tensor divisi::importConvolution(NodeImporter &node, const Tensor &x,
 Tensor divisi::addChannelBias(NodeImporter &node, const Tensor &x,
                               const Tensor &bias) {
   if (bias->dims != rt::Dims{x->dims[1]}) {
-    node.invalid("the bias has not one element per channel");
+    node.invalid("the bias does not have one element per channel");
     return x;
   }
   rt::Dims shape(x->dims.size(), 1);

@@ -98,7 +98,7 @@ NodeImporter::normalizeAxes(const std::vector<int64_t> &axes, int64_t rank) {
   }
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) != result.end()) {
-    invalid("an axis stands twice");
+    invalid("an axis is given twice");
     result.erase(std::unique(result.begin(), result.end()), result.end());
   }
   return result;

@@ -30,7 +30,7 @@ std::map<std::string, int> divisi::convertOpsets(
     if (version < 0 || version > INT32_MAX) {
       throwError(ExitCode::Invalid, "opset version " + std::to_string(version) +
                                         " of domain '" + domain +
-                                        "' is no version");
+                                        "' is not a valid version");
     }
     result[domain] = static_cast<int>(version);
   }
@@ -98,7 +98,7 @@ OnnxConverter::convertAttribute(onnx::AttributeProto &attribute,
     throwError(ExitCode::Unsupported,
                here + " has the type " +
                    onnx::AttributeProto_AttributeType_Name(attribute.type()) +
-                   ", which Divisi does not have");
+                   ", which Divisi does not support");
   }
   return result;
 }
@@ -285,7 +285,7 @@ OnnxConverter::convertGraph(onnx::GraphProto &graph,
   for (onnx::TensorProto &tensor : *graph.mutable_initializer()) {
     if (!names.insert(tensor.name()).second) {
       throwError(ExitCode::Invalid,
-                 "initializer '" + tensor.name() + "' stands twice");
+                 "initializer '" + tensor.name() + "' occurs twice");
     }
     result.initializers.push_back(convertInitializer(tensor));
   }

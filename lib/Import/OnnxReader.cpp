@@ -87,7 +87,7 @@ static OnnxModel convertModel(onnx::ModelProto &proto, const std::string &path,
                       converter.convertFunction(function, model.opsets))
              .second) {
       throw ReaderError{
-          invalid(path, "function '" + function.name() + "' stands twice")};
+          invalid(path, "function '" + function.name() + "' occurs twice")};
     }
   }
   model.graph = converter.convertGraph(*proto.mutable_graph(), model.opsets);
@@ -176,8 +176,8 @@ static onnx::NodeProto toProto(const OnnxNode &node) {
     } else {
       throwError(ExitCode::Unsupported,
                  "its attribute '" + name +
-                     "' is no number, text or list of integers, and the body "
-                     "that ONNX gives depends on it");
+                     "' is not a number, text or list of integers, but ONNX's "
+                     "body for the operator depends on it");
     }
   }
   return proto;

@@ -72,7 +72,7 @@ std::vector<Activation> divisi::readActivations(NodeImporter &node,
         std::begin(kActivations), std::end(kActivations),
         [&](const ActivationRow &row) { return name == row.name; });
     if (row == std::end(kActivations)) {
-      node.unsupported("its activation '" + name + "' is not done yet");
+      node.unsupported("its activation '" + name + "' is not supported yet");
       return {};
     }
     Activation one{name, row->alpha, row->beta};

@@ -40,7 +40,7 @@ Status UnsupportedList::status() const {
   if (groups_.size() == 1 && groups_.front().count == 1) {
     return Status(ExitCode::Unsupported, groups_.front().first.sentence);
   }
-  std::string text = "the model needs what Divisi does not do:";
+  std::string text = "the model needs features that Divisi does not support:";
   for (const Group &group : groups_) {
     text += "\n  " + group.first.kind + " x " + std::to_string(group.count) +
             (group.count > 1 ? ", first '" : ", '") + group.first.name +

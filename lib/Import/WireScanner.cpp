@@ -138,7 +138,7 @@ bool Scanner::readVarint(size_t &at, size_t end, uint64_t &value) {
       return true;
     }
   }
-  return fail(at, "a number does not end");
+  return fail(at, "a varint does not end");
 }
 
 /// Every length is compared with what is left before anything is read.
@@ -230,7 +230,7 @@ bool Scanner::rewrite(Message message, size_t begin, size_t end, int depth,
       if (std::find(seen.begin(), seen.end(), field.number) != seen.end()) {
         return fail(field.begin, std::string(nameOf(message)) + " field " +
                                      std::to_string(field.number) +
-                                     " stands twice");
+                                     " occurs twice");
       }
       seen.push_back(field.number);
     }

@@ -34,24 +34,24 @@ std::optional<StepKind> parseStepKind(StringRef name) {
 static StringRef ruleOf(StepKind kind) {
   switch (kind) {
   case StepKind::Slice:
-    return "every position to hold already what it will hold, and the partial "
-           "axes to stay";
+    return "every position to hold its part of the result already, and "
+           "unchanged partial axes";
   case StepKind::Mask:
-    return "replicated axes to become partial sum, and nothing else to change";
+    return "replicated axes to become partial sum, and no other change";
   case StepKind::AllGather:
-    return "one dimension to lose its innermost axes, whose shards stand one "
-           "after another, and the partial axes to stay";
+    return "one dimension to lose its innermost axes, whose shards are "
+           "consecutive, and unchanged partial axes";
   case StepKind::AllToAll:
     return "the innermost axes of one dimension to become those of another, "
-           "and the partial axes to stay";
+           "and unchanged partial axes";
   case StepKind::AllReduce:
-    return "partial axes to become replicated, and nothing else to change";
+    return "partial axes to become replicated, and no other change";
   case StepKind::ReduceScatter:
-    return "partial axes to become the innermost ones of one dimension, and "
-           "nothing else to change";
+    return "partial axes to become the innermost ones of one dimension, and no "
+           "other change";
   case StepKind::Exchange:
-    return "the owners along the source's axes to hold together what every "
-           "position will hold, and the partial axes to stay";
+    return "the owners along the source's axes to hold together every "
+           "position's part of the result, and unchanged partial axes";
   }
   return "";
 }
@@ -89,7 +89,7 @@ std::optional<std::string> verifyStep(const Grid &grid, ArrayRef<int64_t> shape,
             ", got " + axesText(grid, axes))
         .str();
   }
-  return (stringifyStepKind(kind) + " cannot lead from " + from.str(grid) +
+  return (stringifyStepKind(kind) + " cannot go from " + from.str(grid) +
           " to " + to.str(grid) + ", expected " + ruleOf(kind))
       .str();
 }

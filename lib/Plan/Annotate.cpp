@@ -107,8 +107,8 @@ readStop(const ModuleDataflow &dataflow, unsigned stop, spmd::GridOp grid) {
       InFlightDiagnostic diagnostic =
           user->getOwner()->emitOpError()
           << "takes operand " << user->getOperandNumber()
-          << " by way of another stop than an operator that is alike; give "
-             "both the same in spmd.stops";
+          << " through another stop than an equivalent operator; give both the "
+             "same in spmd.stops";
       diagnostic.attachNote(users.front()->getOwner()->getLoc())
           << "the other operator is here";
       return failure();

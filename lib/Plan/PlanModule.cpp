@@ -108,10 +108,9 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
   }
   DeviceGrid &only = grids->front();
   if (known[0].getValue() != only.grid) {
-    return Status(ExitCode::Usage, "the module has the grid @" +
-                                       known[0].getSymName().str() +
-                                       ", which is not the mesh that is asked "
-                                       "for; remove one of them");
+    return Status(ExitCode::Usage,
+                  "the module has the grid @" + known[0].getSymName().str() +
+                      ", which is not the requested mesh; remove one of them");
   }
   inputs.grid = known[0];
   llvm::SmallVector<int64_t> devices = inputs.grid.getDeviceIds();

@@ -171,9 +171,8 @@ divisi::getPlanRecord(ModuleOp module) {
   }
   if (!wrong.empty()) {
     return makeError(ExitCode::Invalid, kPlanAttr.str(), " has no '", wrong,
-                     "' of the type that the planner writes; remove the "
-                     "attribute, and nothing is said of how the plan was "
-                     "found");
+                     "' of the planner's type; if the attribute is removed, "
+                     "reports do not say how the plan was found");
   }
   return std::optional<PlanRecord>(record);
 }

@@ -54,7 +54,7 @@ static std::string warnOfBatch(const Dataflow &dataflow,
                          batchDim);
   }
   if (batchDim > 0 && !hasRoles(devices)) {
-    return "--batch-dim says what data axes split, and the grid has none; "
+    return "--batch-dim has no effect, since the grid has no data axes; "
            "--data-parallel-size makes them, or a mesh such as data=2,model=4";
   }
   if (batch && degree > *batch) {
@@ -182,9 +182,9 @@ std::optional<std::string> noteLeftOut(const PlanningProblem &planning,
   if (operators == 0) {
     return std::nullopt;
   }
-  return llvm::formatv("{0} operators have more than {1} strategies: "
-                       "the cheapest by themselves were "
-                       "looked at, and the bound is of these",
+  return llvm::formatv("{0} operators have more than {1} strategies: only the "
+                       "individually cheapest were searched, and the bound is "
+                       "relative to these",
                        operators, maxStrategies)
       .str();
 }

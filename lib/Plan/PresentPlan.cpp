@@ -52,9 +52,9 @@ Expected<PresentPlan> readPlan(ModuleOp module, const Cluster &cluster) {
   auto &[inputs, options, present] = plan;
   SmallVector<spmd::GridOp> grids(module.getOps<spmd::GridOp>());
   if (grids.size() != 1) {
-    return makeError(ExitCode::Usage, "the plan has ", grids.size(),
-                     " grids; what else could have been chosen is known of "
-                     "plans on one");
+    return makeError(
+        ExitCode::Usage, "the plan has ", grids.size(),
+        " grids; alternatives are known only for plans on one grid");
   }
   Expected<std::optional<PlanRecord>> record = getPlanRecord(module);
   if (!record) {
@@ -92,7 +92,7 @@ Expected<PresentPlan> readPlan(ModuleOp module, const Cluster &cluster) {
 
 Status incompletePlan() {
   return Status(ExitCode::Invalid,
-                "the plan is not whole: an operator, a global, an argument or "
+                "the plan is incomplete: an operator, a global, an argument or "
                 "a result has no strategy");
 }
 

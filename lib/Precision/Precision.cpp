@@ -338,8 +338,8 @@ divisi::lowerPrecision(ModuleOp module, const PrecisionOptions &options) {
     if (nn::isBody(function)) {
       return Status(ExitCode::Unsupported,
                     "--precision: '" + function.getSymName().str() +
-                        "' is run by an nn.loop or nn.if, whose values have "
-                        "the types that they have; leave it out");
+                        "' is run by an nn.loop or nn.if, whose values cannot "
+                        "change their types; leave it out");
     }
     if (nn::isEntry(function)) {
       entries.push_back(function);

@@ -52,8 +52,8 @@ divisi::getPrecisionRecord(ModuleOp module) {
   if (!wrong.empty()) {
     return makeError(ExitCode::Invalid, kPrecisionAttr.str(), " has no '",
                      wrong,
-                     "' of the type that --precision writes; remove "
-                     "the attribute, and nothing is said of what it changed");
+                     "' of the type that --precision writes; if the attribute "
+                     "is removed, reports do not say what it changed");
   }
   return std::optional<PrecisionRecord>(record);
 }
@@ -71,9 +71,9 @@ std::string divisi::describe(const PrecisionRecord &record) {
     }
   };
   add(record.sensitive, "norms, softmax and the like");
-  add(record.between, "beside those");
-  add(record.sums, "at the end of sums");
-  add(record.joins, "joins of streams");
+  add(record.between, "next to those");
+  add(record.sums, "after sums");
+  add(record.joins, "residual additions");
   add(record.first, "first products");
   add(record.tables, "positions and masks");
   add(record.named, "by --keep-f32");

@@ -127,9 +127,7 @@ void MachineProfiler::groupDevices() {
       cluster_.devices.push_back({1, kind});
     }
   }
-  notes_.push_back(
-      "tile_edge is not measured: products are taken to make tiles "
-      "of 128 x 128");
+  notes_.push_back("tile_edge is not measured: tiles of 128 x 128 are assumed");
 }
 
 static DevicePath pathOf(rt::GpuPath path) {
@@ -230,7 +228,7 @@ void MachineProfiler::noteUnknown() {
   }
   if (!request_.gpus->unknown.empty()) {
     notes_.push_back(
-        "what joins the GPUs is not known: " + request_.gpus->unknown +
+        "the links between the GPUs are not known: " + request_.gpus->unknown +
         "; transport stays memory, its default, which prices by "
         "latency and rate alone");
   }

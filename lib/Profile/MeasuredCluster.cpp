@@ -68,9 +68,8 @@ FoundLevels findLevels(llvm::ArrayRef<DevicePath> paths, int64_t count) {
   int64_t unit = linkedUnit(paths, count);
   if (unit == 0) {
     found.notes.push_back(
-        "NVLink joins some devices, but not as many everywhere "
-        "that are next to each other: all links are taken for "
-        "PCIe");
+        "NVLink connects some devices, but not in equal groups of consecutive "
+        "devices: all links are treated as PCIe");
     unit = 1;
   }
   if (unit > 1) {

@@ -171,9 +171,8 @@ static void addProof(const Rule &rule, const Obligations &obligations,
     verdict.status = RuleStatus::Proved;
     if (rule.open) {
       verdict.status = RuleStatus::Refused;
-      verdict.refusal =
-          Refusal{Gate::Proof, "it says to be open, and is proved; take "
-                               "'open' out"};
+      verdict.refusal = Refusal{
+          Gate::Proof, "it is marked open, but is proved; remove 'open'"};
     }
     return;
   }

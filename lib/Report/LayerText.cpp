@@ -20,18 +20,18 @@ using namespace llvm;
 using namespace divisi;
 
 static constexpr StringLiteral kLegend =
-    R"(operator or collective; where in the layer, or the node; by what; split;
+    R"(operator or collective; scope in the layer, or node; backend; split;
 time of one; bytes that the busiest device receives; layouts of operands -> results
-  oneDNN         a library; generated: code that was made for it; cpu: vectors of
-                 that backend; reference: plain loops
-  m@x, n@y       the loop m is split over the axis x, n over y; -: every device
-                 does all of it. Of a collective: its axes
-  [x.y, *]       dimension 0 lies in shards over x, each cut over y; of
-                 dimension 1 every device has all. {0:5, 4:9}: bounds of shards
+  oneDNN         a library; generated: native code; cpu: that backend's
+                 vectorized loops; reference: plain loops
+  m@x, n@y       the loop m is split over the axis x, n over y; -: not
+                 split. For a collective: its axes
+  [x.y, *]       dimension 0 is sharded over x, each shard over y;
+                 dimension 1 is not split. {0:5, 4:9}: bounds of shards
   partial sum{x} every device along x has a part of the sum
-  + nn.relu      goes on in the kernel that makes its operand
-  h.0-3          layers that differ in their numbers only; a..b: from the least
-                 time to the most
+  + nn.relu      runs in the kernel of its operand's producer
+  h.0-3          layers whose names differ only in numbers; a..b: minimum to
+                 maximum time
 )";
 
 /// `1.8 us`, or `1.1..1.8 us` if the rows of the group differ.

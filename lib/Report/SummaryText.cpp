@@ -52,7 +52,7 @@ static void printFewer(const Report &report, raw_ostream &os) {
          << (other.fits ? formatTime(other.nanoseconds) : "no plan fits")
          << ", ";
     }
-    os << "by plans of their own (" << steps(report.comparisonWork) << ")\n";
+    os << "each with its own plan (" << steps(report.comparisonWork) << ")\n";
   }
   if (std::optional<ReportComparison> best = fasterOnFewer(report)) {
     double factor = double(report.nanoseconds) /
@@ -85,7 +85,7 @@ static void printTime(const Report &report, raw_ostream &os) {
   int64_t devices = report.numDevices();
   line(os, "on one device")
       << formatTime(report.oneDeviceNanoseconds)
-      << " a run, predicted, nothing overlapping"
+      << " a run, predicted, without overlap"
       << (report.weightBytes > report.memoryLimit
               ? "; its weights alone exceed the memory limit"
               : "")
@@ -125,14 +125,13 @@ static std::string endOf(const PlanRecord &plan, double gap) {
     return "proved optimal";
   }
   if (plan.ended == search::stoppedName(search::Stopped::Finished)) {
-    return gap <= plan.gap ? "within the gap that was asked for, " +
+    return gap <= plan.gap ? "within the requested gap, " +
                                  formatv("{0:F2} %", 100 * plan.gap).str()
                            : "nothing is left to try";
   }
   if (plan.ended == search::stoppedName(search::Stopped::Work)) {
-    return plan.workDone < plan.work
-               ? "closing what is left of the gap had its part of the budget"
-               : "the budget of work is spent";
+    return plan.workDone < plan.work ? "budget for closing the gap used up"
+                                     : "work budget used up";
   }
   return (plan.ended == search::stoppedName(search::Stopped::Time)
               ? "the time limit was reached"
@@ -142,34 +141,31 @@ static std::string endOf(const PlanRecord &plan, double gap) {
 
 static void printQuality(const Report &report, raw_ostream &os) {
   if (!report.plan) {
-    line(os, "plan") << "written by hand: how far it is from the best is not "
-                        "known\n";
+    line(os, "plan") << "written by hand: the gap is not known\n";
     return;
   }
   const PlanRecord &plan = *report.plan;
   if (plan.edited) {
-    line(os, "gap") << "not known: the plan was edited; as it was found it "
-                       "took "
+    line(os, "gap") << "not known: the plan was edited; before that it took "
                     << formatTime(plan.nanoseconds);
     if (plan.lowerBound) {
-      os << ", and none of the declared strategies less than "
+      os << "; its lower bound over the declared strategies was "
          << formatTime(*plan.lowerBound);
     }
     os << "\n";
   } else if (!plan.lowerBound) {
     line(os, "plan") << "drawn at random from seed " << plan.seed
-                     << ": how far it is from the best is not known\n";
+                     << ": the gap is not known\n";
   } else {
     double gap = search::relativeGap(plan.nanoseconds, *plan.lowerBound);
     std::string where = plan.grids == 1 ? "this grid"
                                         : formatv("{0} grids of up to {1} axes",
                                                   plan.grids, plan.maxAxes)
                                               .str();
-    line(os, "gap") << formatv(
-        "{0:F2} %: the plan takes {1}, and none of the declared strategies "
-        "on {2} less than {3}\n",
-        100 * gap, formatTime(plan.nanoseconds), where,
-        formatTime(*plan.lowerBound));
+    line(os, "gap") << formatv("{0:F2} %: the plan takes {1}; the lower bound "
+                               "over the declared strategies on {2} is {3}\n",
+                               100 * gap, formatTime(plan.nanoseconds), where,
+                               formatTime(*plan.lowerBound));
     line(os, "search") << formatv("{0}, seed {1}: {2}; {3} of {4}\n",
                                   plan.solver, plan.seed, endOf(plan, gap),
                                   formatAmount(double(plan.workDone), ""),
@@ -237,7 +233,7 @@ static void printShareOf(int64_t limit, bool isGiven, const Twine &owner,
                          const ReportDevice &device, raw_ostream &os) {
   if (device.ownBytes > 0) {
     os << ", " << formatBytes(double(device.ownBytes))
-       << " of it in memory of its own";
+       << " of it in device memory";
   }
   if (limit > 0) {
     double share = double(device.limitedBytes()) / double(limit);
@@ -287,7 +283,7 @@ static void printMemory(const Report &report, raw_ostream &os) {
   add("workspace", fullest->workspaceBytes);
   add("packed constants", fullest->packedBytes);
   add("messages", fullest->messageBytes);
-  add("in memory of its own", fullest->ownBytes);
+  add("device memory", fullest->ownBytes);
   if (!parts.empty()) {
     line(os, "") << (kinds.size() > 1 ? "the " + fullest->kind + " " : "")
                  << parts
@@ -341,9 +337,9 @@ static void printFused(const Report &report, raw_ostream &os) {
   auto isOperator = [](const ReportRow &row) { return !row.isCollective(); };
   auto isFused = [](const ReportRow &row) { return row.isFused; };
   if (int64_t fused = count_if(report.rows, isFused); fused > 0) {
-    line(os, "fused") << fused << " of " << count_if(report.rows, isOperator)
-                      << " operators go on in the kernel that makes their "
-                         "operand\n";
+    line(os, "fused")
+        << fused << " of " << count_if(report.rows, isOperator)
+        << " operators run in the kernel of their operand's producer\n";
   }
 }
 

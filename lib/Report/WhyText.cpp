@@ -20,10 +20,10 @@ using namespace divisi;
 static constexpr size_t kMostPrinted = 8;
 
 static constexpr StringLiteral kLegend =
-    R"(growth: by how much the plan's cost grows with that strategy, all else as
-planned; adapted: the same with the operators and tensors around chosen anew;
-converting: what its neighbours' layouts cost; peak: of all tensors, on the
-fullest device. The plan has the one that is marked *
+    R"(growth: increase of the plan's cost with that strategy, all else unchanged;
+adapted: the same with the neighbouring choices optimized again; converting:
+cost of the conversions at its operands and results; peak: of all tensors, on
+the fullest device. * marks the plan's choice
 )";
 
 static void printRow(const WhyItem &item, raw_ostream &os) {
@@ -61,7 +61,7 @@ static void printTensor(const ReportTensor &tensor, raw_ostream &os) {
   if (!tensor.entry.empty()) {
     os << ", entry @" << tensor.entry;
   }
-  os << "\n  rests as " << tensor.layout.str() << " on @" << tensor.grid
+  os << "\n  stored as " << tensor.layout.str() << " on @" << tensor.grid
      << "\n";
 }
 

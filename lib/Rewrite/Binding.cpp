@@ -176,7 +176,7 @@ Status Binder::checkNames() const {
   for (const auto *names : {&rule_.sizes, &rule_.ints}) {
     for (const std::string &name : *names) {
       if (!found.numbers.count(name)) {
-        return mismatch("nothing says what '" + name + "' is");
+        return mismatch("a match does not say what '" + name + "' is");
       }
     }
   }

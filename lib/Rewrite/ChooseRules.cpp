@@ -67,10 +67,10 @@ divisi::rewrite::chooseRules(const std::vector<ProvedRule> &rules,
       return proved.rule.name == name;
     });
     if (found == rules.end()) {
-      return Status(ExitCode::Usage,
-                    "'" + name +
-                        "' is no rule that is proved; docs/rules.md "
-                        "lists those that are");
+      return Status(
+          ExitCode::Usage,
+          "'" + name +
+              "' is not a proved rule; docs/rules.md lists those that are");
     }
     if (!add(*found)) {
       return Status(ExitCode::Usage, "the rule '" + name +

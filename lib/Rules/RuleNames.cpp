@@ -235,7 +235,7 @@ void NameCheck::checkItems(const Items &items, Position at, bool isFinding) {
 void NameCheck::checkType(const TensorType &type, bool isFinding) {
   if (typesOf(type.element).empty()) {
     fail(type.at, "'" + type.element +
-                      "' is no element type; expected float, int, number, "
+                      "' is not an element type; expected float, int, number, "
                       "bool, any, or one type as f32 or i64");
   }
   checkItems(type.shape, type.at, isFinding);
@@ -374,7 +374,7 @@ void NameCheck::checkDeclarations() {
     } else if (!declared.isFound) {
       fail(declared.at,
            declared.kind == Kind::Variable
-               ? "the variable '" + name + "' does not stand in the source"
+               ? "the variable '" + name + "' does not occur in the source"
                : "a match does not say what '" + name +
                      "' is; it has to stand alone in the type of a variable, "
                      "in an attribute of the source, or on a side of ==");

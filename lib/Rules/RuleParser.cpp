@@ -172,7 +172,7 @@ void Parser::statement(Rule &rule, std::set<std::string> &seen) {
     return condition(rule);
   }
   if (!seen.insert(word).second) {
-    return failAt(at, "'" + word + "' stands twice in one rule");
+    return failAt(at, "'" + word + "' is given twice in one rule");
   }
   if (word == "summary") {
     rule.summary = quoted("a text in quotes");

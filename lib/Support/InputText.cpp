@@ -108,7 +108,7 @@ Expected<InputText> InputText::inflate(std::string_view gzip) {
         most - size, &taken, &made);
     if (result == LIBDEFLATE_INSUFFICIENT_SPACE) {
       return invalid("the gzip data holds more than " + std::to_string(most) +
-                     " bytes, which is not believed of a file of " +
+                     " bytes, which is implausible for a file of " +
                      std::to_string(gzip.size()) +
                      "; if it is right, decompress it first");
     }

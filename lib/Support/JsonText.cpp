@@ -199,7 +199,7 @@ bool JsonText::members(simdjson::ondemand::object object, size_t offset,
           return skip(value, 1);
         }
         if (std::exchange(member->found, true)) {
-          return fail(keyPlace, "this key stands twice");
+          return fail(keyPlace, "this key occurs twice");
         }
         return member->read(value);
       });

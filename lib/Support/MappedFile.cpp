@@ -157,7 +157,7 @@ Expected<std::optional<MappedFile>>
 MappedFile::findBeneath(const std::string &folder, const std::string &path) {
   if (path.empty() || path.find('\0') != std::string::npos) {
     return makeError(ExitCode::Invalid, "'", path.c_str(),
-                     "' is no name of a file");
+                     "' is not a file name");
   }
   errno = EXDEV;
   int descriptor = climbsOut(path) ? -1 : openDescriptorBeneath(folder, path);
@@ -167,7 +167,7 @@ MappedFile::findBeneath(const std::string &folder, const std::string &path) {
   if (descriptor < 0 && (errno == EXDEV || errno == ELOOP)) {
     return makeError(ExitCode::Invalid, "the path '", path,
                      "' leaves the folder '", folder,
-                     "', beneath which data files must lie; copy the file "
+                     "', which must contain all data files; copy the file "
                      "there and name it relative to the folder");
   }
   std::string whole = folder + "/" + path;

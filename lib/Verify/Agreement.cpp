@@ -42,8 +42,8 @@ LogicalResult verify::verifyOrder(ArrayRef<func::FuncOp> parts) {
   for (func::FuncOp part : parts) {
     if (!isSplit(part)) {
       if (parts.size() > 1) {
-        return part.emitOpError("is one of several of its entry, but says not "
-                                "for which ranks; run split-ranks");
+        return part.emitOpError("is one of several functions of its entry, but "
+                                "has no ranks; run split-ranks");
       }
       continue;
     }
@@ -133,7 +133,7 @@ LogicalResult AgreementVerifier::expectOn(Operation *op,
   if (isSubset(ranks_, devicesOf(op, symbol))) {
     return success();
   }
-  return op->emitOpError() << "happens on the grid " << symbol
+  return op->emitOpError() << "runs on the grid " << symbol
                            << ", of which not all ranks of its function are";
 }
 
@@ -165,14 +165,14 @@ LogicalResult AgreementVerifier::joinTalk(uint64_t tag, Operation *op,
   Joint &joint = join("tag " + std::to_string(tag), op, devices);
   if (!agree(joint.first, op)) {
     InFlightDiagnostic diag =
-        op->emitOpError() << "is not what other ranks do under the tag " << tag;
-    diag.attachNote(joint.first->getLoc()) << "they do this";
+        op->emitOpError()
+        << "differs from the operation of other ranks with the tag " << tag;
+    diag.attachNote(joint.first->getLoc()) << "the other operation is here";
     return diag;
   }
   if (value && joint.value && *value != *joint.value) {
-    return op->emitOpError() << "moves another value than other ranks do under "
-                                "the tag "
-                             << tag;
+    return op->emitOpError()
+           << "moves another value than other ranks with the tag " << tag;
   }
   joint.value = joint.value ? joint.value : value;
   return success();

@@ -171,7 +171,7 @@ static Complaint verifyDim(const Grid &grid, int64_t extent,
       return "is split over an axis that the grid lacks";
     }
     if (llvm::is_contained(seen, axis)) {
-      return "the axis " + grid.axes()[axis.index].name + " stands twice";
+      return "the axis " + grid.axes()[axis.index].name + " occurs twice";
     }
     seen.push_back(axis);
     shards *= grid.axes()[axis.index].size;
@@ -214,7 +214,7 @@ Complaint verify::verifyAllHeld(const Grid &grid, llvm::ArrayRef<int64_t> shape,
     if (!hold(heldByGroup(grid, shape[d], dim, dim.axes,
                           Coordinates(grid.axes().size(), 0)),
               {0, shape[d]})) {
-      return "nobody holds all of dimension " + std::to_string(d) + ", " +
+      return "no position holds all of dimension " + std::to_string(d) + ", " +
              describe(Interval{0, shape[d]});
     }
   }

@@ -120,7 +120,7 @@ FailureOr<Claim> FunctionVerifier::claimOn(Operation *op, Value value,
   FlatSymbolRefAttr actual = gridOf_.lookup(value);
   if (actual != grid) {
     return op->emitOpError()
-           << what << " lies on the grid " << actual << ", expected " << grid
+           << what << " is on the grid " << actual << ", expected " << grid
            << "; a transfer is missing";
   }
   if (claim->grid != *expected) {
@@ -318,8 +318,8 @@ LogicalResult FunctionVerifier::verifyAtRest(Operation *op, Value value,
   Layout layout = renumbered(place.getLayout(), *axes);
   Complaint complaint = verifyForm(claim->grid, claim->shape, layout);
   if (!complaint && !relevant(claim->grid, layout.partialAxes).empty()) {
-    complaint = "its place is partial; what enters, leaves or stays must be "
-                "the value, not summands of it";
+    complaint = "its place is partial; arguments, results and globals hold the "
+                "value, not summands of it";
   }
   if (!complaint && !relevant(claim->grid, claim->layout.partialAxes).empty()) {
     complaint = "is partial, and its place is not";
@@ -328,7 +328,7 @@ LogicalResult FunctionVerifier::verifyAtRest(Operation *op, Value value,
     complaint =
         verifySameBoxes(claim->grid, claim->shape, claim->layout, layout);
     if (complaint) {
-      complaint = "does not lie as its place says: " + *complaint;
+      complaint = "does not have the layout of its place: " + *complaint;
     }
   }
   if (!complaint) {
@@ -396,7 +396,7 @@ LogicalResult FunctionVerifier::visitLoop(nn::LoopOp op) {
 
 LogicalResult FunctionVerifier::visit(Operation *op) {
   if (isa<ConvertOp>(op)) {
-    return op->emitOpError("is left; expected steps, run spmd-route");
+    return op->emitOpError("remains; expected steps, run spmd-route");
   }
   if (auto step = dyn_cast<StepInterface>(op)) {
     return visitStep(step);

@@ -30,7 +30,7 @@ FailureOr<SmallVector<PlaceAttr>> verify::placesOf(nn::LoopOp op) {
   SmallVector<func::FuncOp, 1> parts = partsOf(op);
   if (parts.size() != 1 || !parts.front().isPrivate()) {
     return op.emitOpError()
-           << "runs @" << op.getBody() << ", which is no body of one part";
+           << "runs @" << op.getBody() << ", which is not a body of one part";
   }
   func::FuncOp body = parts.front();
   auto isAlike = [](Type a, Type b) {

@@ -67,8 +67,8 @@ Complaint Move::sameBoxes() const {
 
 Complaint Move::partialOver(llvm::ArrayRef<AxisId> expected) const {
   if (relevant(grid, to.partialAxes) != relevant(grid, expected)) {
-    return std::string("does not leave the tensor partial over the axes that "
-                       "its result says");
+    return std::string(
+        "does not leave the tensor partial over the axes of its result");
   }
   if (!relevant(grid, from.partialAxes).empty() &&
       !relevant(grid, to.partialAxes).empty() &&
@@ -175,7 +175,7 @@ Complaint verify::verifyMoveBetween(llvm::ArrayRef<int64_t> shape,
     if (at) {
       return inDimension(d, describe(toGrid, dim.axes, *at)) + " becomes " +
              describe(heldOf(toGrid, shape[d], dim, *at)) +
-             ", which nobody holds";
+             ", which no position holds";
     }
   }
   return std::nullopt;

@@ -204,7 +204,7 @@ Complaint OperatorVerifier::verifyBoxes(const TensorMap &map,
     std::string where =
         "dimension " + std::to_string(d) + " at " + describe(grid_, axes, *at);
     if (!wanted) {
-      return where + ": the iterations there touch no single interval";
+      return where + ": the iterations there do not touch a single interval";
     }
     return where + " is " +
            describe(heldOf(grid_, extent, layout.dims[d], *at)) +

@@ -57,10 +57,10 @@ static LogicalResult verifyComputes(ArrayRef<func::FuncOp> parts,
         std::mismatch(computed->begin(), computed->end(),
                       noted.asArrayRef().begin(), noted.asArrayRef().end());
     return part.emitOpError()
-           << "computes something else than the program that was partitioned, "
+           << "does not compute the same as the program before partitioning, "
               "first in result or update "
            << known - computed->begin()
-           << "; if that is meant, edit the program before the partition "
+           << "; if this is intended, edit the program before the partition "
               "stage, or drop spmd.computes";
   }
   return success();

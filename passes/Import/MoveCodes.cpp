@@ -56,7 +56,7 @@ public:
                                 PatternRewriter &rewriter) const override {
     Operation *user = op->hasOneUse() ? *op->user_begin() : nullptr;
     if (!user || !isWorthIt(user)) {
-      return rewriter.notifyMatchFailure(op, "nobody gains by it");
+      return rewriter.notifyMatchFailure(op, "no operator benefits");
     }
     for (Value operand : user->getOperands()) {
       if (operand != op->getResult(0) &&
@@ -117,7 +117,7 @@ static LogicalResult reshapeBefore(nn::ReshapeOp op,
   auto transpose = op.getX().getDefiningOp<nn::TransposeOp>();
   if (!transpose || !transpose->hasOneUse() || !op->hasOneUse() ||
       (!hasBytes(op) && !leadsToCodes(*op->user_begin()))) {
-    return rewriter.notifyMatchFailure(op, "nobody gains by it");
+    return rewriter.notifyMatchFailure(op, "no operator benefits");
   }
   ArrayRef<int64_t> to = op.getType().getShape();
   ArrayRef<int64_t> from = transpose.getX().getType().getShape();

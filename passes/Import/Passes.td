@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
-  let summary = "recognise attention that rules have left";
+  let summary = "recognise attention that the rules do not cover";
   let description = [{
     Precondition: values are global; products have absorbed what they can. Rules
     have found attention of four dims: this pass is about that of more or fewer,
@@ -72,7 +72,7 @@ def FoldScales : Pass<"nn-fold-scales", "::mlir::ModuleOp"> {
 }
 
 def MoveCodes : Pass<"nn-move-codes", "::mlir::func::FuncOp"> {
-  let summary = "move codes, not the numbers that they stand for";
+  let summary = "move quantized codes instead of dequantized numbers";
   let description = [{
     Precondition: values are global.
 
@@ -153,7 +153,7 @@ def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
 }
 
 def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
-  let summary = "compute in bf16 or f16 what bears it";
+  let summary = "compute in bf16 or f16 where accuracy allows it";
   let description = [{
     Precondition: whole operators, so that a norm is `nn.normalize`; no `@init`.
 
@@ -186,7 +186,7 @@ def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
 }
 
 def SpellProducts : Pass<"nn-spell-products", "::mlir::func::FuncOp"> {
-  let summary = "write products as rules have them";
+  let summary = "write products in the form that rules expect";
   let description = [{
     Precondition: values are global.
 
@@ -212,7 +212,7 @@ def SpellProducts : Pass<"nn-spell-products", "::mlir::func::FuncOp"> {
 }
 
 def Unflatten : Pass<"nn-unflatten", "::mlir::ModuleOp"> {
-  let summary = "give every factor of a dim that is needed a dim of its own";
+  let summary = "make every needed factor of a dim a separate dim";
   let description = [{
     Precondition: a module of globals and functions, each one list of operators.
     Canonical, so that no reshape is of a reshape.
@@ -239,7 +239,7 @@ def Unflatten : Pass<"nn-unflatten", "::mlir::ModuleOp"> {
 }
 
 def VerifyImport : Pass<"verify-import", "::mlir::ModuleOp"> {
-  let summary = "list what may stand after Import";
+  let summary = "check the postconditions of Import";
   let description = [{
     Fails unless the module holds globals and functions alone, the functions
     hold `nn` operators and a return, `@init` (if any) takes and gives nothing,

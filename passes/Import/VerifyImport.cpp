@@ -74,8 +74,8 @@ static LogicalResult verifyFunction(func::FuncOp function) {
   for (Operation &op : function.getOps()) {
     if (!isa<func::ReturnOp>(op) &&
         !isa_and_nonnull<nn::NNDialect>(op.getDialect())) {
-      return op.emitOpError() << "may not stand after Import; only nn "
-                                 "operators and a return may";
+      return op.emitOpError() << "is not allowed after Import; only nn "
+                                 "operators and a return are";
     }
     if (failed(verifyTypes(op))) {
       return failure();
@@ -111,7 +111,7 @@ public:
     for (Operation &op : *getOperation().getBody()) {
       auto function = dyn_cast<func::FuncOp>(op);
       if (!function && !isa<nn::GlobalOp>(op)) {
-        op.emitOpError() << "may not stand after Import; a module holds "
+        op.emitOpError() << "is not allowed after Import; a module holds "
                             "globals and functions";
         return signalPassFailure();
       }

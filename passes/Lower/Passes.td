@@ -39,7 +39,7 @@ def LowerToExec : Pass<"lower-to-exec", "::mlir::ModuleOp"> {
 }
 
 def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
-  let summary = "give each kind of devices a program of its own";
+  let summary = "give each kind of device a separate program";
   let description = [{
     Precondition: programs whose memory is not planned yet.
 
@@ -57,12 +57,12 @@ def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numSplit", "split", "programs made beside those there were">,
+    Statistic<"numSplit", "split", "additional programs">,
   ];
 }
 
 def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
-  let summary = "let calls work in the memory of a device";
+  let summary = "place calls in the memory of a device";
   let description = [{
     Precondition: programs whose memory is not planned yet; each buffer is
     written by one instruction.
@@ -101,7 +101,7 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
     Option<"isReached", "reached", "bool", "false",
       "Whether the communicator reaches the device's memory">,
     Option<"report", "report", "bool", "false",
-      "Say what works where, and what is copied">,
+      "Report placements and copies">,
   ];
   let statistics = [
     Statistic<"numOnDevice", "on-device", "calls that work there">,
@@ -113,7 +113,7 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
 }
 
 def ChooseFormats : Pass<"choose-formats", "::mlir::ModuleOp"> {
-  let summary = "let tensors have their channels last where kernels want that";
+  let summary = "store tensors with channels last where kernels prefer it";
   let description = [{
     Precondition: programs whose memory is not planned yet; each buffer is
     written by one instruction.
@@ -142,7 +142,7 @@ def ChooseFormats : Pass<"choose-formats", "::mlir::ModuleOp"> {
 }
 
 def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
-  let summary = "write the new values of globals where they rest";
+  let summary = "write new values of globals in place";
   let description = [{
     Precondition: programs with `exec.update`, whose memory is not planned yet.
 
@@ -170,13 +170,13 @@ def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::divisi::exec::ExecDialect"];
   let statistics = [
-    Statistic<"numInPlace", "in-place", "new values written where they rest">,
+    Statistic<"numInPlace", "in-place", "new values written in place">,
     Statistic<"numCopied", "copied", "new values copied there">,
   ];
 }
 
 def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
-  let summary = "make code of a processor of regions";
+  let summary = "generate native code for regions";
   let description = [{
     Precondition: programs whose memory is not planned yet.
 
@@ -203,7 +203,7 @@ def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
     Option<"level", "level", "std::string", "\"x86-64-v3\"",
       "The processor: a level of the x86-64 psABI, v3 or v4; empty: none">,
     Option<"deviceTarget", "device-target", "std::string", "\"\"",
-      "What calls in the memory of a device get code for; empty: they get none">,
+      "The target of code for calls in device memory; empty: no code">,
   ];
   let statistics = [
     Statistic<"numCalls", "calls", "calls that name code">,
@@ -238,7 +238,7 @@ def AskKernels : Pass<"ask-kernels", "::mlir::ModuleOp"> {
 }
 
 def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
-  let summary = "give every buffer its place in the arena";
+  let summary = "assign every buffer an offset in the arena";
   let description = [{
     Precondition: buffers without offsets.
 
@@ -262,7 +262,7 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
 }
 
 def OrderQueues : Pass<"order-queues", "::divisi::exec::ProgramOp"> {
-  let summary = "let instructions come after those of other queues";
+  let summary = "order instructions of different queues";
   let description = [{
     Precondition: every buffer is placed, and the program is right in the order
     of its list.

@@ -252,13 +252,12 @@ void PlaceSpacesPass::place(SpacePlacer &placer) {
   if (report) {
     mlir::emitRemark(placer.program().getLoc())
         << placer.numOnDevice << " calls work in memory space '" << space
-        << "', and " << left << " with the host" << names << "; "
+        << "', and " << left << " on the host" << names << "; "
         << placer.numCopies << " copies move " << placer.copiedBytes
         << " bytes";
     if (met != 0) {
       mlir::emitRemark(placer.program().getLoc())
-          << met << " collectives of what lies there meet with the host"
-          << steps;
+          << met << " collectives of its values go through the host" << steps;
     }
   }
 }

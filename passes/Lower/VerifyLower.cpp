@@ -57,8 +57,8 @@ static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
                               "first");
     }
     if (isa<UpdateOp>(op)) {
-      return op.emitOpError("is no instruction of an artifact; run "
-                            "write-globals first");
+      return op.emitOpError(
+          "is not an instruction of an artifact; run write-globals first");
     }
     // Of a body they may lie with a device.
     auto isOfEntry = [&](ArrayAttr types, uint64_t index, BufferType own) {

@@ -90,7 +90,7 @@ def VerifyPartition : Pass<"verify-partition", "::mlir::ModuleOp"> {
 }
 
 def SplitRanks : Pass<"split-ranks", "::mlir::ModuleOp"> {
-  let summary = "one function per set of ranks that belong to the same grids";
+  let summary = "make one function per set of ranks that belong to the same grids";
   let description = [{
     Precondition: converts are routed.
 

@@ -69,7 +69,7 @@ static std::optional<int64_t> replaceByRoute(ConvertOp convert,
       nn::elementBits(convert.getInput().getType().getElementType()),
       from.getLayout(), to.getLayout());
   if (!route) {
-    convert.emitOpError() << "no collectives lead from "
+    convert.emitOpError() << "no collectives go from "
                           << from.getLayout().str(from.getGrid()) << " to "
                           << to.getLayout().str(to.getGrid());
     return std::nullopt;

@@ -119,7 +119,7 @@ collectGrids(func::FuncOp entry) {
   for (Operation &op : entry.front().without_terminator()) {
     SmallVector<FlatSymbolRefAttr, 2> used = gridsOf(&op);
     if (used.empty() || isa<ConvertOp>(op)) {
-      return op.emitOpError("happens on no grid, so no rank would do it; run "
+      return op.emitOpError("is on no grid, so no rank would run it; run "
                             "spmd-partition and spmd-route first");
     }
     llvm::for_each(used, add);

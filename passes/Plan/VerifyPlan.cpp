@@ -58,7 +58,7 @@ static LogicalResult verifyPlace(Operation *where, const Twine &what,
   }
   if (rest->layout.isPartial()) {
     return where->emitOpError()
-           << what << " rests as a partial sum; places hold whole values";
+           << what << " is stored as a partial sum; places hold whole values";
   }
   return success();
 }

@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ApplyRules : Pass<"apply-rules", "::mlir::ModuleOp"> {
-  let summary = "substitution rules that are proved, where they take less";
+  let summary = "apply proved substitution rules where they reduce cost";
   let description = [{
     Precondition: `nn` operators on whole tensors.
 

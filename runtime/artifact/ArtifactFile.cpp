@@ -84,7 +84,7 @@ Status ArtifactFile::Impl::readManifest() {
   if (!hasHeader || !std::equal(std::begin(artifactMagic),
                                 std::end(artifactMagic), header.magic)) {
     return makeError(ExitCode::Invalid,
-                     "not a Divisi artifact: it does not begin as one");
+                     "not a Divisi artifact: it does not begin like one");
   }
   if (header.version != artifactVersion) {
     return makeError(
@@ -104,7 +104,7 @@ Status ArtifactFile::Impl::readManifest() {
       bytes.subspan(sizeof(header), header.manifestBytes);
   std::string expected(reinterpret_cast<const char *>(header.manifestHash), 32);
   if (Sha256::of(text) != expected) {
-    return damaged("its manifest does not have the hash that it should have");
+    return damaged("its manifest does not match its hash");
   }
   hash = toHex(expected);
   manifestHash = expected;
@@ -170,7 +170,7 @@ Status ArtifactFile::Impl::openCode(const pb::Code &code) {
   return Sha256::of(codes.back()) == code.sha256()
              ? Status()
              : damaged("code for '", code.target(),
-                       "' does not have the hash that it should have");
+                       "' does not match its hash");
 }
 
 /// Where nobody needs to vouch for anything, nobody does.
@@ -182,9 +182,8 @@ Status ArtifactFile::Impl::checkMac() const {
                     return !levelOfTarget(code.target()).empty() ||
                            isGridTarget(code.target());
                   });
-  return !isSigned || hasNative
-             ? Status()
-             : damaged("it has no native code to vouch for");
+  return !isSigned || hasNative ? Status()
+                                : damaged("it has no native code to sign");
 }
 
 /// `what` it has not as it should.

@@ -133,7 +133,7 @@ Status divisi::rt::checkCollective(const GridInfo &grid, CollectiveKind kind,
   std::set<uint32_t> seen;
   for (uint32_t axis : axes) {
     if (axis >= grid.sizes.size() || !seen.insert(axis).second) {
-      return invalid("axis ", axis, " is out of range or stands twice");
+      return invalid("axis ", axis, " is out of range or occurs twice");
     }
   }
   if (source.grid != result.grid || source.type != result.type ||

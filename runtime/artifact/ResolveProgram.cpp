@@ -43,7 +43,7 @@ ResolvedProgram::range(uint32_t buffer) const {
 std::string ResolvedProgram::describe(Range range,
                                       const pb::Manifest &manifest) const {
   if (range.begin == bytes) {
-    return "what a loop keeps apart";
+    return "the order of loops";
   }
   auto space = static_cast<uint32_t>(
       std::upper_bound(arenas.begin(), arenas.end() - 1, range.begin) -
@@ -157,7 +157,7 @@ Status BufferReader::checkWhere(const pb::Buffer &message,
       return invalid("global ", global, " of ", resolved_.globals.size());
     }
     if (!(*resolved_.globals[global] == placement)) {
-      return invalid("it does not lie as its global does at rest");
+      return invalid("its layout differs from that of its global at rest");
     }
     return {};
   }
@@ -166,11 +166,11 @@ Status BufferReader::checkWhere(const pb::Buffer &message,
       return invalid("input ", message.input(), " of ", entry_.inputs.size());
     }
     if (!(*entry_.inputs[message.input()] == placement)) {
-      return invalid("it does not lie as its input does");
+      return invalid("its layout differs from that of its input");
     }
     return {};
   default:
-    return invalid("it lies nowhere");
+    return invalid("it has no location");
   }
 }
 
@@ -188,7 +188,7 @@ Status BufferReader::checkSpace(const pb::Buffer &message) const {
   }
   if (!message.format().empty() && !message.has_arena_offset()) {
     return invalid("it has the format '", message.format(),
-                   "', which only what lies in an arena may");
+                   "', which only a buffer in an arena may have");
   }
   return {};
 }
@@ -315,7 +315,7 @@ static Status checkLoops(const pb::Program &program,
     if (body <= own || body >= resolved.depths.size() ||
         !manifest.entries(static_cast<int>(body)).is_body()) {
       return invalid("instruction ", i, ": it runs entry ", body,
-                     ", expected a body behind its own entry");
+                     ", expected a body after its own entry");
     }
     resolved.depths[body] =
         std::max(resolved.depths[body], resolved.depths[own] + 1);

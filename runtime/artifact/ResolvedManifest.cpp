@@ -88,7 +88,7 @@ static Status readGrid(const pb::Grid &message, uint32_t numRanks,
   std::set<uint32_t> seen;
   for (uint32_t rank : message.devices()) {
     if (rank >= numRanks || !seen.insert(rank).second) {
-      return invalid("rank ", rank, " is out of range or stands twice");
+      return invalid("rank ", rank, " is out of range or occurs twice");
     }
     grid.devices.push_back(rank);
   }
@@ -110,7 +110,7 @@ static Status checkCommunicators(const ResolvedManifest &resolved) {
     }
     if (!isRight) {
       return invalid("communicator '", message.name(),
-                     "' names a grid or an axis that is not there");
+                     "' names an unknown grid or axis");
     }
   }
   return {};
@@ -138,8 +138,7 @@ static Status readGlobal(const pb::Global &message,
   }
   resolved.globals.push_back(*placement);
   if ((*placement)->isPartial() || !(*placement)->coversAll) {
-    return invalid(
-        "a global cannot be partial, nor leave an element to nobody");
+    return invalid("a global cannot be partial or leave an element unassigned");
   }
   int64_t bytes = *checkedBytes((*placement)->type, (*placement)->dims);
   bool startsAsZeros = message.bytes() == 0 && message.kind() == "state";
@@ -164,7 +163,7 @@ readValues(const google::protobuf::RepeatedPtrField<pb::Value> &messages,
       return invalid(context, " cannot be partial");
     }
     if (!(*placement)->coversAll && !mayHaveGaps) {
-      return invalid(context, " leaves an element to nobody");
+      return invalid(context, " leaves an element unassigned");
     }
     values.push_back(*placement);
   }
@@ -258,7 +257,7 @@ static Status readManifest(ResolvedManifest &resolved) {
         !resolved.entries.empty() && resolved.entries.back().isBody();
     if (isBehindBody && !message.is_body()) {
       return invalid("entry '", message.name(),
-                     "' comes behind a body, expected bodies last");
+                     "' comes after a body, expected bodies last");
     }
     if (!names.insert(message.name()).second) {
       return invalid("two entries are named '", message.name(), "'");

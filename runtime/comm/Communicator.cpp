@@ -20,7 +20,7 @@ Communicator::allocate(uint32_t, Device &device, int64_t bytes) {
 Expected<std::unique_ptr<QueuedStep>>
 Communicator::prepareQueued(const StepDesc &step, size_t, Device &) {
   return makeError(ExitCode::Unsupported, step.location,
-                   ": the communicator does not reach memories of devices");
+                   ": the communicator does not reach device memory");
 }
 
 Expected<LoneStep> LoneStep::prepare(Communicator &communicator,

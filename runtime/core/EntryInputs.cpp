@@ -40,7 +40,7 @@ static std::string checkView(const ValueInfo &value, const Dims &dims,
   } else if (!view.data && numElements(dims) != 0) {
     problem << "it has no memory";
   } else if (isOutput && !hasPlaces(view)) {
-    problem << "a stride of 0 puts several elements in one place";
+    problem << "a stride of 0 makes several elements share memory";
   }
   return problem.str();
 }

@@ -88,7 +88,7 @@ Status RankProgram::planGraph() {
     bool hasWork = std::ranges::any_of(
         list_.tasks, [](const RankTask &task) { return task.queue; });
     graphUse_ = hasWork
-                    ? "no graph: the host has a part in " +
+                    ? "no graph: the host takes part in " +
                           list_.locationAt(list_.tasks[offender].instruction)
                     : "";
     return {};
@@ -147,7 +147,7 @@ Expected<bool> RankProgram::beginRun() {
   }
   if (*number == 0) {
     graph_.reset();
-    graphUse_ = "no graph: a device that it may meet has none";
+    graphUse_ = "no graph: a device that it communicates with has none";
   }
   return *number > 1;
 }

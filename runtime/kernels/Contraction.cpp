@@ -65,7 +65,7 @@ static bool parseLabels(const Checks &checks, const std::string &text,
       }
       if (others == 0) {
         return checks.fail("label '" + std::string(1, c) +
-                           "' stands in one tensor only, expected two");
+                           "' occurs in one tensor only, expected two");
       }
     }
   }

@@ -46,7 +46,7 @@ static bool walkScale(const CallSite &site, const Checks &checks,
         isBlocked ? ceilDiv(y.global[d], blocks.block) : y.global[d];
     if (info.global[d] != 1 && info.global[d] != whole) {
       return checks.fail("operand " + std::to_string(operand) + " has shape " +
-                         stringify(info.global) + ", which does not fit to " +
+                         stringify(info.global) + ", which does not fit " +
                          stringify(y.global));
     }
     bool added = info.global[d] == 1

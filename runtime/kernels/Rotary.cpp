@@ -97,7 +97,7 @@ static bool makeRotaryPlan(const CallSite &site, const Checks &checks,
   return fits ? checkPairs(checks, plan, rank - 1)
               : checks.fail("cosines " + stringify(site.operands[1].global) +
                             " and sines " + stringify(site.operands[2].global) +
-                            " do not fit to " + stringify(x.global));
+                            " do not fit " + stringify(x.global));
 }
 
 template <typename T>

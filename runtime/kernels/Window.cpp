@@ -126,7 +126,7 @@ static bool planGroups(const CallSite &site, const Checks &checks,
   if (x.global[1] != perGroup * groups || w.global[0] % groups != 0) {
     return checks.fail("weights of shape " + stringify(w.global) + " in " +
                        std::to_string(groups) +
-                       " groups do not fit to an operand of shape " +
+                       " groups do not fit an operand of shape " +
                        stringify(x.global));
   }
   int64_t featuresPerGroup = w.global[0] / groups;

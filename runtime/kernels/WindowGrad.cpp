@@ -80,7 +80,7 @@ static bool planFeatures(const CallSite &site, const Checks &checks,
       !checks.resultExtent(1, w.global[1] * groups)) {
     return checks.fail("weights of shape " + stringify(w.global) + " in " +
                        std::to_string(groups) +
-                       " groups do not fit to an operand of shape " +
+                       " groups do not fit an operand of shape " +
                        stringify(dy.global));
   }
   int64_t perGroup = w.global[0] / groups, channels = w.global[1];

@@ -116,9 +116,9 @@ Expected<std::string> divisi::rt::layOnHosts(const std::string &path,
     }
     if (host == hosts->size()) {
       return makeError(
-          ExitCode::Usage, "the plan takes the devices of processes ", first,
-          " to ", first + wanted - 1, " to share a machine (its links: '",
-          shape.links, "'), and no host of '", path, "' has ", wanted,
+          ExitCode::Usage, "the plan assumes that the devices of processes ",
+          first, " to ", first + wanted - 1, " share a machine (its links: '",
+          shape.links, "'), but no host of '", path, "' has ", wanted,
           " slots left for them; give such a host, or compile for a cluster of "
           "smaller machines (--cluster)");
     }
@@ -165,9 +165,9 @@ divisi::rt::misplacedDevices(const std::vector<ProcessPlace> &places,
       }
     }
     if (machines.size() > 1) {
-      return "the plan takes devices " + rangeText(begin, end - 1) +
-             " to share a machine (its links: '" + shape.links +
-             "'), and they are on " + std::to_string(machines.size()) + ": " +
+      return "the plan assumes that devices " + rangeText(begin, end - 1) +
+             " share a machine (its links: '" + shape.links +
+             "'), but they are on " + std::to_string(machines.size()) + ": " +
              where;
     }
   }

@@ -20,7 +20,7 @@ using namespace divisi;
 using namespace divisi::rt;
 
 /// What waits for all processes are called in messages.
-static constexpr char kMeeting[] = "the meeting of processes";
+static constexpr char kMeeting[] = "the rendezvous of processes";
 
 /// The number that a process has said, and the text behind it.
 static std::pair<int, std::string> splitNumber(const std::string &text) {
@@ -33,7 +33,7 @@ static std::pair<int, std::string> splitNumber(const std::string &text) {
 /// MPI itself waits for all processes at both ends, for ever.
 static std::string didNotCome(std::chrono::milliseconds limit,
                               const char *what) {
-  return "a process that was started with this one did not come within " +
+  return "a process that was started with this one did not connect within " +
          std::to_string(limit.count()) + " ms, while MPI " + what;
 }
 

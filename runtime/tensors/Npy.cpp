@@ -218,7 +218,7 @@ Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
   std::string_view text(reinterpret_cast<const char *>(bytes.data()),
                         bytes.size());
   if (text.size() < 10 || !text.starts_with(magic)) {
-    return bad("it does not begin as NumPy's files do");
+    return bad("it does not begin like a NumPy file");
   }
   auto version = static_cast<uint8_t>(text[6]);
   if (version < 1 || version > 3) {

@@ -79,7 +79,7 @@ static Status checkOutputPlace(const ResolvedEntry &entry,
     return {};
   }
   return invalid("buffer ", instruction.output().source(),
-                 " does not lie as the output does");
+                 " differs in layout from the output");
 }
 
 static Status verifyEntry(const ResolvedManifest &resolved,

@@ -35,7 +35,7 @@ Status CheckedCollectives::check(const Placement &from, const Placement &to) {
 
 Status ProgramVerifier::share(uint32_t tag, SharedStep step) {
   if (!tags_.insert(tag).second) {
-    return invalid("tag ", tag, " stands twice in the program");
+    return invalid("tag ", tag, " occurs twice in the program");
   }
   step.ranks.insert(program_.message->ranks().begin(),
                     program_.message->ranks().end());
@@ -101,8 +101,7 @@ Status ProgramVerifier::verifyCollective(const pb::Collective &collective,
   bool mayShare = *kind == CollectiveKind::AllReduce &&
                   haveSamePlace(from, to) && source.boxes == result.boxes;
   if (overlap(from, to) && !mayShare) {
-    return invalid("the result of ", collective.kind(),
-                   " lies over its source");
+    return invalid("the result of ", collective.kind(), " overlaps its source");
   }
   write(to);
   if (isLocal(*kind)) {
@@ -134,7 +133,7 @@ Status ProgramVerifier::verifyTransferSide(bool isPresent, uint32_t buffer,
   if (isPresent &&
       (buffer >= program_.buffers.size() || !(placement(buffer) == expected))) {
     return invalid("the ", side, " buffer ", buffer,
-                   " does not lie as the transfer says");
+                   " does not have the layout of the transfer");
   }
   return {};
 }
@@ -166,7 +165,7 @@ Status ProgramVerifier::verifyTransfer(const pb::Transfer &transfer, int index,
   }
   if (transfer.has_source() && transfer.has_result() &&
       overlap(transfer.source(), transfer.result())) {
-    return invalid("the result of the transfer lies over its source");
+    return invalid("the result of the transfer overlaps its source");
   }
   if (transfer.has_result()) {
     write(transfer.result());

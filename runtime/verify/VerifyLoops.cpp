@@ -51,11 +51,12 @@ Status ProgramVerifier::checkLoopPlaces(const pb::Loop &loop,
                    program_.root(buffer).format().empty();
     return isPlain && placement(buffer) == *expected
                ? Status()
-               : invalid("buffer ", buffer, " does not lie as the body has it");
+               : invalid("buffer ", buffer,
+                         " does not have the layout of the body's");
   };
   const Placement &index = *body.inputs[0];
   if (index.type != DType::I64 || !index.dims.empty()) {
-    return invalid("input 0 of the body is no i64 to count with");
+    return invalid("input 0 of the body is not an i64 that counts");
   }
   std::vector<uint32_t> spaces = spacesOf(loop, body);
   Status status = check(loop.count(), &index, hostSpaceNumber);
@@ -65,8 +66,9 @@ Status ProgramVerifier::checkLoopPlaces(const pb::Loop &loop,
                              : status;
     }
     if (status.isOk() && !(*body.outputs[i] == *body.inputs[1 + i])) {
-      status = invalid("output ", i, " of the body does not lie as input ",
-                       i + 1, ", which it becomes");
+      status =
+          invalid("output ", i, " of the body differs in layout from input ",
+                  i + 1, ", which it becomes");
     }
   }
   for (int i = 0; status.isOk() && i < loop.given_size(); ++i) {
@@ -214,7 +216,7 @@ Status ProgramVerifier::writeInLoop(const pb::Loop &loop) {
       for (uint32_t other : list) {
         if (overlap(writes[i], other)) {
           return invalid("it writes buffer ", writes[i],
-                         ", which cuts into buffer ", other, " of its own");
+                         ", which overlaps buffer ", other, " of its own");
         }
       }
     }

@@ -55,7 +55,7 @@ Status ProgramVerifier::verifyParts(const pb::Call &call) const {
     if (!(what.placement(what.message->results(r)) ==
           placement(call.results(r)))) {
       return makeError(ExitCode::Invalid, "result ", r,
-                       " does not lie as what its parts make");
+                       " does not have the layout of its parts' result");
     }
   }
   return {};

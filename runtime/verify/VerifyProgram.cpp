@@ -28,7 +28,7 @@ Status ProgramVerifier::checkOperand(uint32_t buffer) const {
   }
   if (!contents_.has(buffer)) {
     return invalid("it reads buffer ", buffer,
-                   ", which has not been written, or has been written over");
+                   ", which has not been written, or has been overwritten");
   }
   return {};
 }
@@ -123,13 +123,13 @@ Status ProgramVerifier::verifyCall(const pb::Call &call) {
     }
     for (int other = 0; other < r; ++other) {
       if (overlap(result, call.results(other))) {
-        return invalid("two results lie at the same bytes");
+        return invalid("two results share bytes");
       }
     }
     for (uint32_t operand : call.operands()) {
       // At the same place: the kernel is asked whether it may, at load.
       if (overlap(result, operand) && !haveSamePlace(result, operand)) {
-        return invalid("result buffer ", result, " cuts into operand buffer ",
+        return invalid("result buffer ", result, " overlaps operand buffer ",
                        operand);
       }
     }
@@ -169,7 +169,7 @@ Status ProgramVerifier::verifyWorkspace(const pb::Call &call) {
   for (uint32_t buffer : touched) {
     auto other = program_.range(buffer);
     if (other && other->begin < range.end && range.begin < other->end) {
-      return invalid("its workspace cuts into buffer ", buffer);
+      return invalid("its workspace overlaps buffer ", buffer);
     }
   }
   overwrite(range);
@@ -189,11 +189,11 @@ Status ProgramVerifier::verifyCopy(const pb::Copy &copy) {
     return status;
   }
   if (!(placement(copy.source()) == placement(copy.result()))) {
-    return invalid("source and result of a copy lie differently");
+    return invalid("source and result of a copy differ in layout");
   }
   if (overlap(copy.source(), copy.result()) &&
       !haveSamePlace(copy.source(), copy.result())) {
-    return invalid("the result of a copy cuts into its source");
+    return invalid("the result of a copy overlaps its source");
   }
   write(copy.result());
   return {};

@@ -52,8 +52,8 @@ Status ProgramVerifier::verifyInPlace(const pb::Call &call) const {
                     overlap(call.operands(o), call.results(r));
       bool isSaid = said.erase({o, r}) != 0;
       if (shares && !isSaid) {
-        return invalid("result ", r, " lies at the place of operand ", o,
-                       ", which the call does not say");
+        return invalid("result ", r, " overlaps operand ", o,
+                       ", which the call does not declare");
       }
       if (!shares && isSaid) {
         said.insert({o, r});
@@ -61,9 +61,9 @@ Status ProgramVerifier::verifyInPlace(const pb::Call &call) const {
     }
   }
   return said.empty() ? Status()
-                      : invalid("it says that result ", said.begin()->second,
-                                " lies at the place of operand ",
-                                said.begin()->first, ", where it does not");
+                      : invalid("it declares that result ",
+                                said.begin()->second, " overlaps operand ",
+                                said.begin()->first, ", but it does not");
 }
 
 Status ProgramVerifier::verifyCode(const pb::Call &call) const {
@@ -86,19 +86,19 @@ Status ProgramVerifier::verifyMove(const pb::Instruction &instruction) const {
                    program_.space(buffer) == hostSpaceNumber;
     if (!format.empty() && !isKnown) {
       return invalid("buffer ", buffer, " has the format '", format,
-                     "', which only calls know");
+                     "', which only calls support");
     }
   }
   if (instruction.has_collective() && program_.root(buffers[0]).format() !=
                                           program_.root(buffers[1]).format()) {
-    return invalid("one of buffers ", buffers[0], " and ", buffers[1],
-                   " has its channels last, and the other has not: it must be "
-                   "packed");
+    return invalid(
+        "one of buffers ", buffers[0], " and ", buffers[1],
+        " has its channels last, but the other does not: it must be packed");
   }
   if (instruction.has_output() && !entry_.isBody() &&
       program_.space(buffers[0]) != hostSpaceNumber) {
-    return invalid("it gives out buffer ", buffers[0], ", which lies in ",
-                   spaceOf(buffers[0]), ", not with the host");
+    return invalid("it outputs buffer ", buffers[0], ", which lies in ",
+                   spaceOf(buffers[0]), ", expected host memory");
   }
   if (buffers.size() < 2 ||
       program_.space(buffers[0]) == program_.space(buffers[1])) {
@@ -110,8 +110,7 @@ Status ProgramVerifier::verifyMove(const pb::Instruction &instruction) const {
       touchesHost) {
     return {};
   }
-  return invalid("it leads from ", spaceOf(buffers[0]), " to ",
-                 spaceOf(buffers[1]),
-                 ", which only a copy on queue 'copy' does, and only from or "
-                 "to the host");
+  return invalid(
+      "it goes from ", spaceOf(buffers[0]), " to ", spaceOf(buffers[1]),
+      ", which only a copy on queue 'copy' may do, from or to the host");
 }

@@ -62,15 +62,15 @@ TEST(Cluster, PresetsHaveTheDevicesAskedFor) {
 }
 
 TEST(Cluster, WhatIsNoPresetIsAnError) {
-  EXPECT_TRUE(llvm::StringRef(errorOf("abacus:4"))
-                  .starts_with("no cluster is called 'abacus', and no file; "
-                               "there are cpu:N cpu-server:N dgx-v100:N"));
+  EXPECT_TRUE(
+      llvm::StringRef(errorOf("abacus:4"))
+          .starts_with("there is no cluster preset 'abacus', and no such file; "
+                       "presets are cpu:N cpu-server:N dgx-v100:N"));
   EXPECT_EQ(errorOf("cpu:5000"),
-            "the cluster 'cpu:5000' names no number of devices between 1 and "
+            "the cluster 'cpu:5000' needs a number of devices between 1 and "
             "4096; write for example cpu:4");
-  EXPECT_EQ(errorOf("cpu"),
-            "the cluster 'cpu' names no number of devices between 1 and 4096; "
-            "write for example cpu:4");
+  EXPECT_EQ(errorOf("cpu"), "the cluster 'cpu' needs a number of devices "
+                            "between 1 and 4096; write for example cpu:4");
 }
 
 TEST(Cluster, DevicesOfTwoNodesAreJoinedBySlowLinks) {
@@ -92,7 +92,7 @@ TEST(Cluster, AssumptionsArePrinted) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("    products make tiles of 128 x 128, 132 at a time\n"
-                      "    GPUs of NVIDIA's, sm_90\n"
+                      "    NVIDIA GPUs, sm_90\n"
                       "    elementwise operators are fused\n"),
             std::string::npos)
       << text;
@@ -214,10 +214,10 @@ TEST(ClusterFile, BadFilesSayWhatIsWrong) {
   EXPECT_EQ(yamlError(yaml("levels: [{name: l, fanout: 4, bytes_per_second: "
                            "1e9}, {name: l, fanout: 1, bytes_per_second: "
                            "1e9}]")),
-            "the level 'l' stands twice");
+            "the level 'l' occurs twice");
   EXPECT_EQ(yamlError(yaml("", "0")),
             "the kind of devices 'd' has count 0, expected 1 to 4096");
-  EXPECT_EQ(yamlError(""), "no cluster stands there");
+  EXPECT_EQ(yamlError(""), "the file has no cluster");
   EXPECT_EQ(yamlError("name: ''\ndevices: []"), "the cluster has no name");
   EXPECT_EQ(yamlError("name: x\ndevices: []"), "the cluster has no devices");
   EXPECT_EQ(yamlError(yaml("levels: [{name: '', fanout: 4, bytes_per_second: "
@@ -287,7 +287,7 @@ TEST(ClusterFile, BadPointsSayWhatIsWrong) {
     return "{collective: " + collective + ", members: " + members +
            ", bytes: " + bytes + ", bus_bytes_per_second: " + rate + "}";
   };
-  std::string owner = "what is measured of the level 'm' has ";
+  std::string owner = "the measurements of the level 'm' has ";
   EXPECT_EQ(error(point("1000", "1e8") + ", " + point("2000", "2e8") + ", " +
                   point("1000", "9e8", "8") + ", " +
                   point("500", "9e8", "4", "all_to_all")),
@@ -393,13 +393,13 @@ TEST(DeviceGrid, ContradictionsAreErrors) {
             "the mesh '2x' is not understood at ''; write for example 2x4 or "
             "data=2,model=4");
   EXPECT_EQ(gridsOf("cpu:8", {.devices = 4, .mesh = "2x4"}),
-            "the mesh '2x4' has 8 positions, but 4 devices are asked for");
+            "the mesh '2x4' has 8 positions, but 4 devices are requested");
   EXPECT_EQ(gridsOf("cpu:8", {.mesh = "2x4", .tensorParallel = 4}),
             "the mesh '2x4' does not say which axes are for data and which for "
             "the model; write for example data=2,model=4");
   EXPECT_EQ(gridsOf("cpu:8", {.mesh = "data=2,model=4", .tensorParallel = 2}),
             "the mesh 'data=2,model=4' has data parallel size 2 and tensor "
-            "parallel size 4, which is not what is asked for");
+            "parallel size 4, which differs from the requested sizes");
 }
 
 //===----------------------------------------------------------------------===//

@@ -160,8 +160,8 @@ TEST_F(CompilationTest, PlansAreDroppedUntilTheyAreTakenApart) {
   ASSERT_TRUE(compilation.advanceTo(Stage::Partition).isOk());
   Status status = compilation.replan({});
   EXPECT_EQ(status.code(), ExitCode::Usage);
-  EXPECT_EQ(status.message(), "the strategies were taken apart by the stage "
-                              "partition, and cannot be dropped");
+  EXPECT_EQ(status.message(), "the stage partition has consumed the "
+                              "strategies, so they cannot be dropped");
 }
 
 TEST_F(CompilationTest, ReportsAreMadeIfAskedFor) {

@@ -33,7 +33,7 @@ REFUSED = {
         "time",
     r"scan_sum": "a Scan of opset 8 has a batch",
     r"flexattention_(score_mod|prob_mod|causal_mask|soft_cap|relative)":
-        "the body that ONNX gives depends on it",
+        "but ONNX's body for the operator depends on it",
 }
 
 

@@ -104,8 +104,9 @@ class Outcome:
     def reason(self):
         """The message without what differs from case to case."""
         # Of several that the importer lists the first.
-        text = self.message.strip().replace("not do:\n", "").split("\n")[0]
-        text = re.sub(r".*the model needs what Divisi does", "", text)
+        text = self.message.strip().replace("not support:\n", "")
+        text = text.split("\n")[0]
+        text = re.sub(r".*the model needs features that Divisi does", "", text)
         text = re.sub(r"\belement type (number )?(\d+)", lambda m:
                       TYPE_NAMES.get(int(m[2]), m[2]), text)
         text = re.sub(r"^divisi: error: ('[^']*': )?", "", text).strip()

@@ -52,14 +52,14 @@ def is_bytes(code, message, data):
 
 
 is_bytes(4, "' is empty; expected an ONNX model", b"")
-is_bytes(4, "' is not a valid ONNX model: a number does not end at byte 11",
+is_bytes(4, "' is not a valid ONNX model: a varint does not end at byte 11",
          b"\x08" + b"\xff" * 12)
 is_bytes(4, "ModelProto has a field of unknown wire type 3", b"\x0b")
 is_bytes(4, "ModelProto has an impossible field number", b"\x02\x00")
 is_bytes(4, "ModelProto field 2 wants 100 bytes, got 3 (is the file "
          "truncated?)", b"\x12\x64abc")
 is_bytes(4, "ModelProto field 7 is not a message", b"\x38\x01")
-is_bytes(4, "ModelProto field 7 stands twice", b"\x3a\x00\x3a\x00")
+is_bytes(4, "ModelProto field 7 occurs twice", b"\x3a\x00\x3a\x00")
 is_bytes(4, "TensorProto has raw_data twice",
          b"\x3a\x08\x2a\x06\x4a\x01a\x4a\x01b")
 is_bytes(4, "its fields do not parse", b"\x00\x01")
@@ -104,7 +104,7 @@ def _(folder):
     save(folder, [RELU], opsets=[("", 5)])
 
 
-@row(4, "opset version -1 of domain '' is no version")
+@row(4, "opset version -1 of domain '' is not a valid version")
 def _(folder):
     save(folder, [RELU], opsets=[("", -1)])
 
@@ -135,7 +135,7 @@ def _(folder):
     save(folder, [node])
 
 
-@row(5, "attribute 'a' has the type TYPE_PROTO, which Divisi does not have")
+@row(5, "attribute 'a' has the type TYPE_PROTO, which Divisi does not support")
 def _(folder):
     node = helper.make_node("Relu", ["x"], ["y"], "only")
     node.attribute.append(helper.make_attribute(
@@ -167,7 +167,7 @@ TWICE = function("Twice", ["a"], ["c"],
                  [helper.make_node("Add", ["a", "a"], ["c"])])
 
 
-@row(4, "function 'Twice' stands twice")
+@row(4, "function 'Twice' occurs twice")
 def _(folder):
     save(folder, [call("Twice", ["x"], ["y"])], opsets=OPSETS,
          functions=[TWICE, TWICE])
@@ -179,7 +179,7 @@ def _(folder):
          functions=[TWICE])
 
 
-@row(4, "nothing is called 'nowhere'")
+@row(4, "there is no value 'nowhere'")
 def _(folder):
     # The checker looks at no name of an If's branch that is not taken.
     made = function("Lost", ["a"], ["nowhere"],
@@ -250,10 +250,10 @@ def has_weight(code, message, *, edit=None, values=None, prepare=None):
 
 has_weight(5, "initializer 'w' is stored in segments",
            edit=lambda w: w.segment.CopyFrom(TensorProto.Segment(begin=0)))
-has_weight(5, "initializer 'w' has the element type STRING, which Divisi does "
-           "not have", values=np.array(["a"], object))
+has_weight(5, "initializer 'w' has the element type STRING, which Divisi "
+              "does not support", values=np.array(["a"], object))
 has_weight(4, "initializer 'w' has the element type number 99, which Divisi "
-           "does not have", edit=lambda w: setattr(w, "data_type", 99))
+              "does not support", edit=lambda w: setattr(w, "data_type", 99))
 has_weight(4, "initializer 'w' has rank 65, more than 64",
            edit=lambda w: w.dims.extend([1] * 63))
 has_weight(4, "initializer 'w' has the extent -3",
@@ -264,7 +264,7 @@ has_weight(4, "initializer 'w' has 24 bytes of data, expected 120 for its "
            "shape and type", edit=lambda w: w.dims.append(5))
 
 
-@row(4, "initializer 'w' stands twice")
+@row(4, "initializer 'w' occurs twice")
 def _(folder):
     weight = numpy_helper.from_array(np.zeros((2, 3), np.float32), "w")
     save(folder, [SUM], [weight, weight])
@@ -311,11 +311,11 @@ def link_out(folder):
     (folder / "w.bin").symlink_to("/etc/hostname")
 
 
-has_weight(4, "tensor 'w' in external data: '' is no name of a file",
+has_weight(4, "tensor 'w' in external data: '' is not a file name",
            edit=external(location=""))
 has_weight(4, "tensor 'w' in external data: the path 'w.bin' leaves the folder "
            "'", edit=external(), prepare=link_out)
-has_weight(4, "', beneath which data files must lie; copy the file there and "
+has_weight(4, "', which must contain all data files; copy the file there and "
            "name it relative to the folder",
            edit=external(location="../w.bin"))
 has_weight(4, "tensor 'w' has the external length '64', expected 24, the bytes "

@@ -40,9 +40,9 @@ RUNTIME = [
         (4, "its result has a scale or zero point of shape [2], expected one "
          "number", "QLinearSigmoid",
          [X, np.float32(1), None, floats(1, 2)], {}),
-        (4, "its operands are no matrices", "QGemm",
+        (4, "its operands are not matrices", "QGemm",
          [(2, 2, 3), np.float32(1), None, X, np.float32(1)], {}),
-        (5, "its channels are last; export it with channels behind the batch",
+        (5, "its channels are last; export it with channels after the batch",
          "QLinearGlobalAveragePool",
          [IMAGE, np.float32(1), None, np.float32(1)], {"channels_last": 1}))]
 MOVEMENT = [
@@ -58,7 +58,7 @@ MOVEMENT = [
     (4, "got axis 3 for a tensor of rank 2", "Flatten", [X], {"axis": 3}),
     (4, "axis 1 has the extent 3, expected 1", "Squeeze", [X, ints(1)], {}),
     (4, "got axis 7 for a tensor of rank 2", "Squeeze", [X, ints(7)], {}),
-    (4, "an axis stands twice", "Unsqueeze", [X, ints(0, 0)], {}),
+    (4, "an axis is given twice", "Unsqueeze", [X, ints(0, 0)], {}),
     (4, "got perm [0, 0] for a tensor of rank 2", "Transpose", [X],
      {"perm": [0, 0]}),
     (4, "a tensor of shape [2, 3] does not expand to [2, 2]", "Expand",
@@ -107,7 +107,7 @@ CONTRACTION = [
      "Einsum", [X], {"equation": "ijk->i"}),
     (4, "the term 'ii' repeats a label for extents of 2 and 3", "Einsum", [X],
      {"equation": "ii->i"}),
-    (4, "label 'k' of the result stands in no term of 'ij->k'", "Einsum", [X],
+    (4, "label 'k' of the result occurs in no term of 'ij->k'", "Einsum", [X],
      {"equation": "ij->k"}),
     (4, "the result of 'ij->ijj' repeats a label", "Einsum", [X],
      {"equation": "ij->ijj"}),
@@ -116,7 +116,8 @@ CONTRACTION = [
 ELEMENTWISE = [
     (5, "it reads elements of type f32 as the element type number 7; expected "
      "one of the same width", "BitCast", [X], {"to": 7, "opset": 26}),
-    (5, "it casts to the element type number 99, which Divisi does not have; "
+    (5, "it casts to the element type number 99, which Divisi does not "
+        "support; "
         "export the model with booleans, integers of 4 to 64 bits, or floats",
      "Cast", [X], {"to": 99}),
     (5, "it is in training mode; export the model for inference", "Dropout",
@@ -133,11 +134,11 @@ ORDER = [
      "ScatterElements", [X, Int((2,)), (2,)], {}),
     (4, "got axis 0 and an update of rank 2 for a cache of rank 2",
      "TensorScatter", [X, (2, 1)], {"axis": 0, "opset": 24}),
-    (4, "a scale or zero point of shape [2] does not fit to a tensor of shape "
+    (4, "a scale or zero point of shape [2] does not fit a tensor of shape "
      "[2, 3], axis 1 and blocks of 1", "QuantizeLinear", [X, (2,)], {}),
     (5, "its result has the element type FLOAT4E2M1", "QuantizeLinear",
      [X, floats(1)[0]], {"output_dtype": 23}),
-    (4, "an image of shape [2, 3] does not fit to a kernel of shape [2, 3] in "
+    (4, "an image of shape [2, 3] does not fit a kernel of shape [2, 3] in "
      "1 groups", "ConvTranspose", [X, X], {}),
     (4, "pads [4, 0] and [3, 0] crop more than there is", "ConvTranspose",
      [IMAGE, (4, 1, 1, 1)], {"pads": [4, 0, 3, 0]}),
@@ -147,9 +148,9 @@ ORDER = [
     (4, "queries [2, 3, 5, 4], keys [2, 2, 5, 4] and values [2, 2, 5, 4] do "
      "not fit together", "Attention", [(2, 3, 5, 4), HEADS, HEADS],
      {"opset": 24}),
-    (4, "a mask of shape [5, 6] does not fit to 5 keys", "Attention",
+    (4, "a mask of shape [5, 6] does not fit 5 keys", "Attention",
      [HEADS, HEADS, HEADS, (5, 6)], {"opset": 24}),
-    (4, "a past of shape [2, 1, 3, 4] does not fit to one of [2, 2, 5, 4]",
+    (4, "a past of shape [2, 1, 3, 4] does not fit one of [2, 2, 5, 4]",
      "Attention", [HEADS, HEADS, HEADS, None, (2, 1, 3, 4), (2, 2, 3, 4)],
      {"opset": 24}),
     (4, "nonpad_kv_seqlen has shape [3], expected one number for each of 2 "
@@ -158,7 +159,7 @@ ORDER = [
     (4, "an input of shape [2, 5, 7] and num_heads 2 do not fit together",
      "RotaryEmbedding", [(2, 5, 7), (2, 5, 2), (2, 5, 2)],
      {"num_heads": 2, "opset": 23}),
-    (4, "tables of shapes [2, 5, 3] and [2, 5, 2] do not fit to an input of "
+    (4, "tables of shapes [2, 5, 3] and [2, 5, 2] do not fit an input of "
      "shape [2, 2, 5, 4], of which 4 features are rotated", "RotaryEmbedding",
      [HEADS, (2, 5, 3), (2, 5, 2)], {"opset": 23}),
     (4, "strides is [0, 1], expected 2 numbers of at least 1", "ConvTranspose",
@@ -168,7 +169,7 @@ ORDER = [
 INDEX = [
     (4, "got 4 conditions for an extent of 3", "Compress",
      [X, ints(0, 1, 1, 0)], {"axis": 1}),
-    (4, "lengths of shape [3] do not fit to a tensor of shape [2, 3]",
+    (4, "lengths of shape [3] do not fit a tensor of shape [2, 3]",
      "ReverseSequence", [X, Int((3,))], {"batch_axis": 0, "time_axis": 1}),
     (4, "got the index 5 into an extent of 2", "Gather", [X, ints(5)], {}),
     (4, "indices and data differ in rank", "GatherElements",
@@ -189,10 +190,10 @@ WINDOW = [
      [IMAGE], {"kernel_shape": [7, 1]}),
     (4, "kernel_shape, strides, dilations or pads do not have an entry for "
      "each of 2 spatial dims", "MaxPool", [IMAGE], {"kernel_shape": [2]}),
-    (4, "kernel_shape, strides and dilations are not positive, or out of all "
-     "proportion", "MaxPool", [IMAGE],
+    (4, "kernel_shape, strides and dilations are not positive, or "
+        "unreasonably large", "MaxPool", [IMAGE],
      {"kernel_shape": [2, 2], "strides": [0, 1]}),
-    (4, "the dilated kernel is out of all proportion", "MaxPool", [IMAGE],
+    (4, "the dilated kernel is unreasonably large", "MaxPool", [IMAGE],
      {"kernel_shape": [1 << 30, 1], "dilations": [1 << 30, 1]}),
     (5, "it has negative pads; use Pad before it", "MaxPool", [IMAGE],
      {"kernel_shape": [2, 2], "pads": [-1, 0, 0, 0]}),
@@ -202,15 +203,15 @@ WINDOW = [
      [IMAGE, (4, 4, 1, 1)], {"kernel_shape": [3, 3]}),
     (4, "it has 2 groups, 4 channels and a kernel of 4 by 4", "Conv",
      [IMAGE, (4, 4, 1, 1)], {"group": 2}),
-    (4, "the bias has not one element per channel", "Conv",
+    (4, "the bias does not have one element per channel", "Conv",
      [IMAGE, (4, 4, 1, 1), (3,)], {}),
     (4, "got a tensor of rank 2, expected batch, channels and spatial dims",
      "GlobalMaxPool", [X], {}),
     (5, "its indices are read, and its window has more than 64 elements",
      "MaxPool", [(1, 1, 80)], {"kernel_shape": [65], "outputs": 2}),
-    (4, "columns of shape [1, 4, 5] do not fit to an image of [4, 4] in blocks "
+    (4, "columns of shape [1, 4, 5] do not fit an image of [4, 4] in blocks "
      "of [2, 2]", "Col2Im", [(1, 4, 5), ints(4, 4), ints(2, 2)], {}),
-    (4, "indices of shape [1, 1, 3] do not fit to a tensor of shape [1, 1, 2] "
+    (4, "indices of shape [1, 1, 3] do not fit a tensor of shape [1, 1, 2] "
      "and its kernel_shape", "MaxUnpool", [(1, 1, 2), Int((1, 1, 3))],
      {"kernel_shape": [2]}),
     (4, "it gives the shape [1, 1, 4], which output_shape cannot make "
@@ -222,11 +223,13 @@ WINDOW = [
 ]
 
 NORMALIZE = [
-    (4, "its stash_type is no element type", "LayerNormalization", [X, (3,)],
+    (4, "its stash_type is not an element type", "LayerNormalization",
+     [X, (3,)],
      {"outputs": 2, "stash_type": 99}),
     (4, "scale or bias do not broadcast to the input", "LayerNormalization",
      [X, (2, 2, 3)], {}),
-    (4, "a parameter has not one element per channel", "InstanceNormalization",
+    (4, "a parameter does not have one element per channel",
+     "InstanceNormalization",
      [IMAGE, (3,), (4,)], {}),
     (5, "it is in training mode; export the model for inference, or for opset "
      "14 or later", "BatchNormalization", [IMAGE, (4,), (4,), (4,), (4,)],
@@ -250,19 +253,19 @@ RECURRENT = [
     (4, "got 1 activations, expected at least 2", "GRU",
      [(5, 2, 3), (1, 12, 3), (1, 12, 4)],
      {"hidden_size": 4, "activations": ["Tanh"]}),
-    (5, "its activation 'thresholdedrelu' is not done yet", "RNN",
+    (5, "its activation 'thresholdedrelu' is not supported yet", "RNN",
      [(5, 2, 3), (1, 4, 3), (1, 4, 4)],
      {"hidden_size": 4, "activations": ["ThresholdedRelu"]}),
 ]
 
 SAMPLE = [
-    (4, "a grid of shape [1, 2, 2, 3] does not fit to an image of shape "
+    (4, "a grid of shape [1, 2, 2, 3] does not fit an image of shape "
      "[1, 4, 6, 6]", "GridSample", [IMAGE, (1, 2, 2, 3)], {}),
     (5, "its mode is cubic, and the image has 1 spatial dims; expected 2",
      "GridSample", [(1, 2, 5), (1, 3, 1)], {"mode": "cubic"}),
-    (4, "theta of shape [2, 3] does not fit to the size [1, 1, 4, 4]",
+    (4, "theta of shape [2, 3] does not fit the size [1, 1, 4, 4]",
      "AffineGrid", [X, ints(1, 1, 4, 4)], {}),
-    (4, "regions of shape [2, 3] do not fit to an image of shape "
+    (4, "regions of shape [2, 3] do not fit an image of shape "
      "[1, 4, 6, 6]", "RoiAlign", [IMAGE, X, Int((2,))], {}),
     (5, "its sampling_ratio is 0, so that the number of samples depends on the "
      "regions", "RoiAlign", [IMAGE, (2, 4), Int((2,))], {}),
@@ -278,7 +281,7 @@ SIGNAL = [
     (5, "it has more dims than there are letters", "DFT", [(1,) * 20], {}),
     (4, "got a signal of shape [2, 9, 1] for frames of 10, and a window that "
      "is as long", "STFT", [(2, 9, 1), ints(2)[0], None, ints(10)[0]], {}),
-    (5, "its output_datatype is none that Divisi has", "HannWindow",
+    (5, "its output_datatype is not supported", "HannWindow",
      [ints(4)[0]], {"output_datatype": 8}),
     (4, "got the size -1", "HannWindow", [ints(-1)[0]], {}),
     (4, "its bands, lengths and frequencies do not describe a table",
@@ -305,15 +308,16 @@ RESIZE = [
 ]
 
 SHAPE = [
-    (5, "its value is no dense tensor of numbers", "Constant", [],
+    (5, "its value is not a dense tensor of numbers", "Constant", [],
      {"value_string": "text"}),
-    (4, "its value has not one element", "ConstantOfShape", [ints(2, 2)],
+    (4, "its value does not have exactly one element", "ConstantOfShape",
+     [ints(2, 2)],
      {"value": helper.make_tensor("v", 1, [2], [1.0, 2.0])}),
     (4, "its result of shape [2147483648, 2147483648] has more bytes than "
      "int64 can count", "ConstantOfShape", [ints(1 << 31, 1 << 31)], {}),
     (5, "the operator 'Det' has no importer yet; export the model without it",
      "Det", [(3, 3)], {}),
-    (5, "its output 2 ('o2') is not done yet", "BatchNormalization",
+    (5, "its output 2 ('o2') is not supported yet", "BatchNormalization",
      [IMAGE, (4,), (4,), (4,), (4,)],
      {"outputs": ["o0", "", "o2", "o3", "o4"], "opset": 9}),
 ]
@@ -342,7 +346,7 @@ CONTROL = [
      "own", "Loop", [ints(513)[0], None, X],
      {"body": helper.make_graph([], "b", body(3, 0).input,
                                 [body(2, 2).output[1], body(3, 3).output[2]])}),
-    (5, "it has no steps, so that nothing says what shape its outputs have",
+    (5, "it has no steps, so the shapes of its outputs are not known",
      "Loop", [ints(0)[0], None], {"body": body(2, 2)}),
     (4, "its body does not take 3 tensors and give 2", "Loop",
      [ints(2)[0], None, X], {"body": body(2, 2)}),
@@ -355,8 +359,9 @@ CONTROL = [
     (5, "a Scan of opset 8 has a batch; export the model for opset 9 or later",
      "Scan", [None, X], {"body": body(1, 1), "num_scan_inputs": 1,
                          "opset": 8}),
-    (5, "its attribute 'score_mod' is no number, text or list of integers, and "
-     "the body that ONNX gives depends on it", "FlexAttention",
+    (5, "its attribute 'score_mod' is not a number, text or list of "
+        "integers, but ONNX's body for the operator depends on it",
+        "FlexAttention",
      [(1, 1, 2, 4)] * 3, {"score_mod": body(1, 1), "opset": 26,
                           "domain": "ai.onnx.preview"}),
     (5, "ONNX gives no body for 'LinearAttention' with these inputs",

@@ -202,11 +202,11 @@ def test_other_types_are_refused_by_name(tmp_path, name):
     said = refusal(tmp_path, [to, back])
     assert "node 'it' (Cast)" in said
     assert (f"it casts to the element type {name}, which Divisi does not "
-            f"have; export the model with {ADVICE}") in said
+            f"support; export the model with {ADVICE}") in said
     weight = TensorProto(name="w", data_type=REFUSED[name], dims=[3],
                          raw_data=bytes(48))
     of_weight = helper.make_node("Cast", ["w"], ["y"], "it",
                                  to=TensorProto.FLOAT)
     assert (f"initializer 'w' has the element type {name}, which Divisi does "
-            f"not have; export the model with {ADVICE}") in refusal(
+            f"not support; export the model with {ADVICE}") in refusal(
                 tmp_path, [of_weight], weights=[weight])

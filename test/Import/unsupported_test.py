@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 PROGRAM = Path(os.environ["DIVISI_BUILD"]) / "bin/divisi"
 CONTENT, UNSUPPORTED = 4, 5
-NEEDS = "the model needs what Divisi does not do:\n"
+NEEDS = "the model needs features that Divisi does not support:\n"
 
 
 def value(name, kind=TensorProto.FLOAT, shape=(2, 3)):
@@ -105,8 +105,8 @@ def test_a_call_with_an_attribute_that_divisi_lacks_is_refused(refused):
     call.attribute.append(helper.make_attribute(
         "kind", helper.make_tensor_type_proto(TensorProto.FLOAT, [1])))
     assert refused([call], functions=[body], opsets=(("", 20), ("f", 1))) == (
-        "node 'call' (Inner): attribute 'kind' has the type TYPE_PROTO, which "
-        "Divisi does not have\n")
+        "node 'call' (Inner): attribute 'kind' has the type TYPE_PROTO, "
+        "which Divisi does not support\n")
 
 
 def branch(op, name):
@@ -173,8 +173,8 @@ def test_element_types_of_inputs_and_initializers(refused):
         NEEDS + "  input x 2, first 'h': its elements are COMPLEX64; expected "
         "a tensor of " + KNOWN + "\n"
         "  Frob x 1, 'odd': " + FROB +
-        "  initializer x 2, first 'names': has the element type STRING, which "
-        "Divisi does not have; export the model with " + KNOWN + "\n")
+        "  initializer x 2, first 'names': has the element type STRING, "
+        "which Divisi does not support; export the model with " + KNOWN + "\n")
 
 
 def test_an_initializer_that_nothing_reads_is_in_nobodys_way(refused):

@@ -31,19 +31,19 @@ TEST(VerifyStepTest, SaysWhatAStepMayDo) {
   using K = StepKind;
   EXPECT_EQ(stepError(K::AllGather, "y", "[x.y, *]", "[x, *]"), "none");
   EXPECT_THAT(stepError(K::AllGather, "x", "[x.y, *]", "[y, *]"),
-              HasSubstr("all_gather cannot lead from [x.y, *] to [y, *]"));
+              HasSubstr("all_gather cannot go from [x.y, *] to [y, *]"));
   EXPECT_THAT(stepError(K::AllGather, "x", "[x.y, *]", "[x, *]"),
               HasSubstr("is over the axes {y}, got {x}"));
   EXPECT_THAT(stepError(K::AllGather, "xy", "[y.x, *]", "[*, *]"),
               HasSubstr("is over the axes {y, x}, got {x, y}"));
   // Shards that overlap are not gathered, but exchanged.
   EXPECT_THAT(stepError(K::AllGather, "x", "[x{0:5, 3:8}, *]", "[*, *]"),
-              HasSubstr("whose shards stand one after another"));
+              HasSubstr("whose shards are consecutive"));
   EXPECT_EQ(stepError(K::Exchange, "x", "[x{0:5, 3:8}, *]", "[*, *]"), "none");
   EXPECT_THAT(stepError(K::Exchange, "x", "[x{0:3, 5:8}, *]", "[*, *]"),
               HasSubstr("the owners along the source's axes"));
   EXPECT_THAT(stepError(K::Slice, "x", "[x, *]", "[*, *]"),
-              HasSubstr("to hold already what it will hold"));
+              HasSubstr("to hold its part of the result already"));
   EXPECT_EQ(stepError(K::AllToAll, "y", "[x.y, *]", "[x, y]"), "none");
   EXPECT_THAT(stepError(K::AllToAll, "x", "[x.y, *]", "[y, x]"),
               HasSubstr("the innermost axes of one dimension"));
@@ -51,7 +51,7 @@ TEST(VerifyStepTest, SaysWhatAStepMayDo) {
       stepError(K::AllReduce, "x", "[*, *] partial sum {x, y}", "[*, *]"),
       HasSubstr("over the axes {x, y}, got {x}"));
   EXPECT_THAT(stepError(K::AllReduce, "x", "[*, *] partial sum {x}", "[y, *]"),
-              HasSubstr("become replicated, and nothing else"));
+              HasSubstr("become replicated, and no other"));
   // The trap of the lost all-reduce.
   EXPECT_THAT(
       stepError(K::ReduceScatter, "x", "[*, *] partial sum {x, y}", "[x, *]"),

@@ -172,13 +172,13 @@ TEST_P(AlternativesTest, AnEditedPlanIsPricedAsItIs) {
 TEST_P(AlternativesTest, PlansOnSeveralGridsAndHalfPlansAreRefused) {
   auto module = parse(kMlp);
   EXPECT_THAT(PlanAlternatives::of(*module, cluster_).status().message(),
-              HasSubstr("the plan has 0 grids; what else could have been "
-                        "chosen is known of plans on one"));
+              HasSubstr("the plan has 0 grids; alternatives are known only for "
+                        "plans on one grid"));
   ASSERT_TRUE(planModule(*module, fourDevices()));
   module->walk([](nn::ReluOp op) { op->removeAttr("spmd.split"); });
   Status status = PlanAlternatives::of(*module, cluster_).status();
   EXPECT_EQ(status.code(), ExitCode::Invalid);
   EXPECT_THAT(status.message(),
-              HasSubstr("the plan is not whole: an operator, a global, an "
+              HasSubstr("the plan is incomplete: an operator, a global, an "
                         "argument or a result has no strategy"));
 }

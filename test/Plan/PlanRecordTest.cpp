@@ -101,8 +101,8 @@ TEST_F(PlanRecordTest, TheClusterGoesAlong) {
   less.erase("devices");
   (*same)->setAttr(kClusterAttr, less.getDictionary(&context_));
   EXPECT_EQ(getCluster(*same).status().message(),
-            "the module's attribute 'divisi.cluster' is not as the planner "
-            "writes it; remove it, or plan again");
+            "the module's attribute 'divisi.cluster' is not in the planner's "
+            "format; remove it, or plan again");
   mlir::NamedAttrList nameless(fields);
   nameless.set("name", builder.getStringAttr(""));
   (*same)->setAttr(kClusterAttr, nameless.getDictionary(&context_));
@@ -177,11 +177,11 @@ TEST_F(PlanRecordTest, ABrokenRecordIsAnError) {
     (*module)->setAttr("divisi.plan", list.getDictionary(&context_));
     Status status = notePlanEdits(*module);
     EXPECT_EQ(status.code(), ExitCode::Invalid);
-    EXPECT_THAT(status.message(),
-                HasSubstr("divisi.plan has no '" + field.getName().str() +
-                          "' of the type that the planner writes; remove the "
-                          "attribute, and nothing is said of how the plan was "
-                          "found"));
+    EXPECT_THAT(
+        status.message(),
+        HasSubstr("divisi.plan has no '" + field.getName().str() +
+                  "' of the planner's type; if the attribute is removed, "
+                  "reports do not say how the plan was found"));
   }
   (*module)->setAttr("divisi.plan", builder.getUnitAttr());
   EXPECT_EQ(getPlanRecord(*module).status().code(), ExitCode::Invalid);

@@ -34,12 +34,12 @@ static PrecisionRecord exampleRecord() {
 }
 
 TEST(PrecisionRecordTest, saysWhatBecameNarrowAndWhyTheRestDidNot) {
-  EXPECT_EQ(describe(exampleRecord()),
-            "1 operator and 9 weights became f16; 35 operators stayed f32 (2 "
-            "norms, softmax and the like, 3 beside those, 4 at the end of "
-            "sums, 5 joins of streams, 6 first products, 7 positions and "
-            "masks, 8 by --keep-f32); 1 weight stayed f32; 2.0 KiB of weights "
-            "became 1.5 KiB");
+  EXPECT_EQ(
+      describe(exampleRecord()),
+      "1 operator and 9 weights became f16; 35 operators stayed f32 (2 norms, "
+      "softmax and the like, 3 next to those, 4 after sums, 5 residual "
+      "additions, 6 first products, 7 positions and masks, 8 by --keep-f32); 1 "
+      "weight stayed f32; 2.0 KiB of weights became 1.5 KiB");
   PrecisionRecord all;
   all.type = "bf16";
   all.narrowOperators = 2;

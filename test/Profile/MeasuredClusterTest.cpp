@@ -50,9 +50,9 @@ TEST(Profile, LevelsAreUnitsThatNvLinkJoins) {
 }
 
 TEST(Profile, UnevenUnitsAreNotedAndTakenForPci) {
-  const char *told = "pci pci 4; NVLink joins some devices, but not as many "
-                     "everywhere that are next to each other: all links are "
-                     "taken for PCIe";
+  const char *told =
+      "pci pci 4; NVLink connects some devices, but not in equal groups of "
+      "consecutive devices: all links are treated as PCIe";
   auto lonely = [](int64_t a, int64_t b) { return a < 3 && b < 3; };
   auto apart = [](int64_t a, int64_t b) { return a % 2 == b % 2; };
   EXPECT_EQ(levelsOf(4, lonely), told);

@@ -201,8 +201,8 @@ TEST(Report, TellsOfMemoryBesideTheHosts) {
   ASSERT_TRUE(read) << read.status().message();
   EXPECT_EQ(textOf(toJSON(*read)), textOf(toJSON(report)));
   EXPECT_THAT(summaryOf(*read),
-              HasSubstr("819 B of it in memory of its own, 10.0 % of 8.0 KiB"));
-  EXPECT_THAT(summaryOf(*read), HasSubstr("+ 819 B in memory of its own;"));
+              HasSubstr("819 B of it in device memory, 10.0 % of 8.0 KiB"));
+  EXPECT_THAT(summaryOf(*read), HasSubstr("+ 819 B device memory;"));
   EXPECT_THAT(summaryOf(*read),
               HasSubstr("copies            23 between the host and 'cuda', "
                         "610.4 KiB per device, in train\n"));
@@ -227,15 +227,15 @@ TEST(Report, TellsOfNativeCode) {
 TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
   std::string text = summaryOf(makeReport());
   for (const char *part :
-       {"on one device     2.40 ms a run, predicted, nothing overlapping",
+       {"on one device     2.40 ms a run, predicted, without overlap",
         "on these 2        1.50 ms: speed-up 1.60, efficiency 80.0 %",
         "overlapping       1.35 ms: of 200.0 us of communication 150.0 us "
         "hidden, 50.0 us exposed",
-        "fewer devices     1: 2.40 ms, by plans of their own (5 steps)",
-        "gap               25.00 %: the plan takes 1.60 ms, and none of the "
-        "declared strategies on 7 grids of up to 3 axes less than 1.20 ms",
+        "fewer devices     1: 2.40 ms, each with its own plan (5 steps)",
+        "gap               25.00 %: the plan takes 1.60 ms; the lower bound "
+        "over the declared strategies on 7 grids of up to 3 axes is 1.20 ms",
         "weights           2.0 KiB in all, 50.0 % of it on that device",
-        "auto, seed 0: the budget of work is spent; 1 K of 1 K steps",
+        "auto, seed 0: work budget used up; 1 K of 1 K steps",
         "1.30 ms  86.7 %  2 x nn.matmul in net.h.0",
         "200.0 us  13.3 %  1 x spmd.all_reduce\n",
         "memory            2.0 KiB on the fullest device, 25.0 % of 8.0 KiB "
@@ -243,9 +243,8 @@ TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
         "= 1.0 KiB weights + 512 B arena + 256 B workspace + 256 B "
         "packed constants",
         "spmd.all_reduce   1 x, 4.0 KiB per device, 200.0 us",
-        "fused             1 of 2 operators go on in the kernel that makes "
-        "their "
-        "operand",
+        "fused             1 of 2 operators run in the kernel of their "
+        "operand's producer",
         "kernels: oneDNN     matmul (5)", "entry @train      1.20 ms"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
@@ -276,7 +275,7 @@ TEST(Summary, TellsHowTheSearchEnded) {
     EXPECT_THAT(summaryOf(report), HasSubstr(part));
   };
   report.plan->workDone = 400;
-  says("closing what is left of the gap had its part of the budget");
+  says("budget for closing the gap used up");
   report.plan->ended = "time";
   says("the time limit was reached: another run may end elsewhere");
   report.plan->ended = "interrupted";
@@ -284,19 +283,19 @@ TEST(Summary, TellsHowTheSearchEnded) {
   report.plan->ended = "finished";
   says("nothing is left to try");
   report.plan->gap = 0.5;
-  says("within the gap that was asked for, 50.00 %");
+  says("within the requested gap, 50.00 %");
   report.plan->lowerBound = report.plan->nanoseconds;
   says("proved optimal");
   report.plan->pinned = 3;
   says("the strategies of 3 operators, before the search");
   report.plan->edited = true;
-  says("gap               not known: the plan was edited; as it was found it "
-       "took 1.60 ms, and none of the declared strategies less than 1.60 ms");
+  says("gap               not known: the plan was edited; before that it took "
+       "1.60 ms; its lower bound over the declared strategies was 1.60 ms");
   report.plan->edited = false;
   report.plan->lowerBound.reset();
-  says("drawn at random from seed 0: how far it is from the best is not known");
+  says("drawn at random from seed 0: the gap is not known");
   report.plan.reset();
-  says("written by hand: how far it is from the best is not known");
+  says("written by hand: the gap is not known");
   report.memoryLimit = 1000;
   report.memoryLimitIsGiven = true;
   says("of 1000 B (--memory-limit)");

@@ -123,8 +123,8 @@ TEST(Why, PrintsTheCheapestAndTheChosen) {
   llvm::raw_string_ostream os(text);
   printWhy(smallAnswer(), os);
   for (const char *part :
-       {"growth: by how much the plan's cost grows with that strategy, all "
-        "else as\nplanned; adapted:",
+       {"growth: increase of the plan's cost with that strategy, all else "
+        "unchanged;\nadapted:",
         "nn.matmul MatMul_0 of net.h.0.fc, entry @forward  (and 11 alike)\n",
         "2 MFLOP, done by 1.0 devices each\n", "  of 20 strategies\n",
         "           0    -2.0 us     0.0 us", "  cannot be ",

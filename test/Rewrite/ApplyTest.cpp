@@ -387,8 +387,7 @@ TEST(ApplyTest, ChoosesRulesByName) {
   ASSERT_EQ(chosen->size(), 2u);
   EXPECT_EQ(chosen->front().rule.name, "relu-of-relu");
   EXPECT_EQ(chooseRules(*proved, {"none"}).status().message(),
-            "'none' is no rule that is proved; docs/rules.md lists those that "
-            "are");
+            "'none' is not a proved rule; docs/rules.md lists those that are");
   EXPECT_EQ(
       chooseRules(*proved, {"activate-before-transposing"}).status().message(),
       "the rule 'activate-before-transposing' would loop: at no sizes that "

@@ -77,7 +77,7 @@ TEST(BadProblem, JsonThatIsMalformedOrOfAnotherForm) {
       {"\"name\"", "\"n\\ame\"",
        "line 1, column 14: problem: an escape in this key is malformed"},
       {"\"name\"", "\"name\": \"\", \"name\"",
-       "line 1, column 26: problem.name: this key stands twice"},
+       "line 1, column 26: problem.name: this key occurs twice"},
       {"\"name\"", "name",
        "line 1, column 14: problem: expected a key with ':', ',' or '}', got "
        "'name'"},
@@ -387,11 +387,10 @@ TEST(BadProblem, DamagedGzip) {
 // A thousandth of what it holds, which real problems never shrink to.
 TEST(BadProblem, BombOfGzip) {
   std::string packed = gzip(std::string((64u << 20) + 1, ' '));
-  EXPECT_EQ(errorOf(packed),
-            "the gzip data holds more than 67108864 bytes, which is not "
-            "believed of a file of " +
-                std::to_string(packed.size()) +
-                "; if it is right, decompress it first");
+  EXPECT_EQ(errorOf(packed), "the gzip data holds more than 67108864 bytes, "
+                             "which is implausible for a file of " +
+                                 std::to_string(packed.size()) +
+                                 "; if it is right, decompress it first");
   packed.clear();
   std::string part = gzip(std::string(1u << 20, ' '));
   for (int i = 0; i != 65; ++i) {

@@ -197,7 +197,7 @@ TEST(Check, FollowersActAsOneVariable) {
   }
   certificate.deductions = {follow(2, 1), follow(1, 0)};
   EXPECT_EQ(proved(problem, certificate),
-            "step 1 of the certificate: node 1 is no variable any more, it "
+            "step 1 of the certificate: node 1 is no longer a variable, it "
             "follows variable 2");
   // c leads: c0 takes b2, whom no a goes with; c1 takes b1, a0; c2 b0, a1.
   certificate.deductions = {follow(2, 1), follow(2, 0)};

@@ -51,16 +51,16 @@ static Problem tooLarge() {
 
 TEST(OutcomeMessages, OfStrategiesThatExcludeEachOther) {
   EXPECT_EQ(solveAuto(excluding(3)).message,
-            "no strategy of node 0 goes with any of its neighbours', whatever "
-            "the limit");
+            "no strategy of node 0 is compatible with any of its neighbours', "
+            "whatever the limit");
   EXPECT_EQ(solveExact(excluding(3)).message,
             "whatever the memory limit, there is no assignment: no strategy of "
-            "node 0 goes with those of its neighbours");
+            "node 0 is compatible with those of its neighbours");
   EXPECT_THAT(solveExact(oddCycle()).message,
               HasSubstr("the strategies of some nodes exclude each other"));
   EXPECT_EQ(solveIlp(excluding(3)).message,
-            "whatever the memory limit, no strategy of node 0 goes with those "
-            "of its neighbours");
+            "whatever the memory limit, no strategy of node 0 is compatible "
+            "with those of its neighbours");
   EXPECT_EQ(solveMcmc(excluding(3), {.work = 1000}).message,
             "no feasible plan was met; the last one has 1 infeasible choices "
             "and is 0 bytes above the limit");

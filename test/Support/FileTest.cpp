@@ -75,10 +75,11 @@ TEST_F(FileTest, DataFilesMustLieBeneathTheirFolder) {
     auto opened = MappedFile::openBeneath(root, out);
     ASSERT_FALSE(opened) << out;
     EXPECT_EQ(opened.status().code(), ExitCode::Invalid) << out;
-    EXPECT_THAT(opened.status().message(),
-                HasSubstr(*out
-                              ? "which data files must lie; copy the file there"
-                              : "'' is no name of a file"));
+    EXPECT_THAT(
+        opened.status().message(),
+        HasSubstr(*out
+                      ? "which must contain all data files; copy the file there"
+                      : "'' is not a file name"));
   }
   EXPECT_EQ(MappedFile::openBeneath(root, "deep").status().code(),
             ExitCode::File);

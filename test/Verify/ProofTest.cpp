@@ -79,7 +79,7 @@ TEST(Boxes, MalformedLayouts) {
   Layout layout = layoutOf(grid, "[x, *]");
   layout.dims[1].axes = {AxisId{0}};
   EXPECT_EQ(orNothing(verifyForm(grid, {4, 4}, layout)),
-            "the axis x stands twice");
+            "the axis x occurs twice");
   EXPECT_EQ(orNothing(verifyForm(grid, {4}, layout)),
             "has a layout of 2 dimensions for a tensor of 1");
   layout.dims[1].axes = {AxisId{7}};
@@ -88,7 +88,7 @@ TEST(Boxes, MalformedLayouts) {
   layout = layoutOf(grid, "[x, *]");
   layout.partialAxes = {AxisId{0}};
   EXPECT_EQ(orNothing(verifyForm(grid, {4, 4}, layout)),
-            "the axis x stands twice");
+            "the axis x occurs twice");
   layout = layoutOf(grid, "[x, *]");
   layout.dims[0].bounds = {{0, 4}};
   EXPECT_EQ(orNothing(verifyForm(grid, {4, 4}, layout)),
@@ -98,7 +98,7 @@ TEST(Boxes, MalformedLayouts) {
             "the bounds 3:5 leave the tensor");
   layout.dims[0].bounds = {{0, 2}, {3, 4}};
   EXPECT_EQ(orNothing(verifyAllHeld(grid, {4, 4}, layout)),
-            "nobody holds all of dimension 0, 0:4");
+            "no position holds all of dimension 0, 0:4");
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,7 +178,7 @@ TEST(Moves, BetweenGrids) {
   };
   EXPECT_EQ(between("[x]", "[z]"), "nothing");
   EXPECT_EQ(between("[x{0:3, 4:6}]", "[z]"),
-            "dimension 0 at z=1 becomes 2:4, which nobody holds");
+            "dimension 0 at z=1 becomes 2:4, which no position holds");
   EXPECT_EQ(between("[*] partial sum {x}", "[z]"),
             "moves partial values; combine them first");
 }
@@ -325,8 +325,8 @@ TEST(Operators, ProductsSplitInTheMiddle) {
   Layout operand = layoutOf(grid, "[x]"), result = layoutOf(grid, "[*, x]");
   EXPECT_EQ(orNothing(verifyOperator(nest, grid, workOf(grid, nest, "b@x"),
                                      {&operand}, {&result})),
-            "operand 0: dimension 0 at x=0: the iterations there touch no "
-            "single interval");
+            "operand 0: dimension 0 at x=0: the iterations there do not touch "
+            "a single interval");
   operand = layoutOf(grid, "[x]");
   result = layoutOf(grid, "[x, *]");
   EXPECT_EQ(orNothing(verifyOperator(nest, grid, workOf(grid, nest, "a@x"),

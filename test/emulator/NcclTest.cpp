@@ -199,7 +199,7 @@ TEST(NcclTest, whatNcclDoesNotCombineIsRefused) {
   EXPECT_EQ(share.status().code(), ExitCode::Unsupported);
   EXPECT_THAT(share.status().message(),
               testing::HasSubstr("all_reduce of 'fc1': NCCL has no max of f32 "
-                                 "as the model means it"));
+                                 "as the model requires it"));
 }
 
 /// Communicators and streams of somebody else's, of rank `numberOf(rank)` each.

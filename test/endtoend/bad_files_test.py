@@ -51,7 +51,7 @@ def with_header(text, version=1, length=None, data=X.tobytes()):
 
 
 NPY = [
-    (CONTENT, "damaged .npy: it does not begin as NumPy's files do",
+    (CONTENT, "damaged .npy: it does not begin like a NumPy file",
      b"\x93NUMPX" + npy()[6:]),
     (UNSUPPORTED, ".npy of format version 7; expected 1, 2 or 3",
      npy()[:6] + b"\x07" + npy()[7:]),
@@ -210,7 +210,7 @@ def artifact_with(data, *, version=None, size=None, manifest=None):
 
 
 ARTIFACTS = [
-    (CONTENT, "not a Divisi artifact: it does not begin as one",
+    (CONTENT, "not a Divisi artifact: it does not begin like one",
      lambda data: b"x" + data[1:]),
     (VERSION, "format version 99; this Divisi reads version 8: update it, or "
      "compile the model again",
@@ -222,7 +222,7 @@ ARTIFACTS = [
      lambda data: artifact_with(data, size=(1 << 32) - 1)),
     (CONTENT, "its manifest is cut off; the file may be truncated",
      lambda data: data[:90]),
-    (CONTENT, "its manifest does not have the hash that it should have",
+    (CONTENT, "its manifest does not match its hash",
      lambda data: data[:90] + b"\0" + data[91:]),
     (CONTENT, "its manifest cannot be parsed",
      lambda data: artifact_with(data, manifest=b"\xff")),

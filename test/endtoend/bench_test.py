@@ -67,7 +67,7 @@ def test_as_text(divisi, product):
     lines = divisi("bench", "m.divisi", "--repeat", 3).out.splitlines()
     assert lines[0].startswith("m.divisi: median ")
     assert lines[0].endswith("; 3 runs of entry 'forward' on 2 devices")
-    assert lines[1] == ("  all_reduce x 1: a device gives up to 8.0 KiB to "
+    assert lines[1] == ("  all_reduce x 1: a device sends up to 8.0 KiB to "
                         "others")
     assert lines[2].startswith("  waiting for others: ") and len(lines) == 3
 

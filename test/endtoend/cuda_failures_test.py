@@ -62,8 +62,8 @@ def test_what_fails_in_a_graph_is_told(divisi):
     def told(**failure):
         return run_failing(divisi, m, "--repeat", 3, timeout=30000, **failure)
 
-    assert re.search(r"the graph from .* on: CUDA cannot go on with what it was "
-                     r"given on device 0: an illegal memory access",
+    assert re.search(r"the graph from .* on: CUDA cannot finish its work on "
+                     r"device 0: an illegal memory access",
                      told(fail_launch=30))
     assert ("recording what a device does, which --no-graphs leaves out: "
             in told(lose=30))

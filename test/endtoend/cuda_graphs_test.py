@@ -14,7 +14,7 @@ from programs_test import batch, forward, program
 __all__ = ["program"]
 pytestmark = pytest.mark.usefixtures("needs_products")
 GRAPH = r"device (\d): from the second run on, (\d+) tasks of the device are one"
-NO_GRAPH = r"device (\d): no graph: the host has a part in (.*)"
+NO_GRAPH = r"device (\d): no graph: the host takes part in (.*)"
 
 
 JOINT_GRAPH = GRAPH + r" graph, (\d+) of them with other devices"
@@ -152,8 +152,8 @@ def test_no_device_has_a_graph_where_one_has_none(divisi, program):
                   "--verbose", "-o", "out.npz", env=emulator()).err
     assert "emulator: " not in told
     assert [device for device, _ in re.findall(NO_GRAPH, told)] == ["0"]
-    assert re.findall(r"device (\d): no graph: a device that it may meet has "
-                      "none", told) == ["1", "2", "3"]
+    assert re.findall(r"device (\d): no graph: a device that it communicates "
+                      "with has none", told) == ["1", "2", "3"]
     _, y = forward(x, program.w1, program.w2)
     sums = y.sum(axis=1, keepdims=True)
     assert np.abs(load(divisi.path("out.npz"))["y"] + sums).max() <= 6 * 0.0625

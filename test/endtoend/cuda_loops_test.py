@@ -102,7 +102,7 @@ def test_how_ranks_meet_in_a_body_is_told(divisi, compile_loops):
     for path, meets_there in (("g.divisi", HAS_NCCL), ("h.divisi", False)):
         told = divisi("run", path, "--inputs", "in.npz", "--verbose", "-o",
                       "out.npz", env=emulator()).err
-        assert ("device 0 meets others in 1 collective, 1 of them between GPUs "
+        assert ("device 0 takes part in 1 collective, 1 of them between GPUs "
                 "by NCCL" in told) == meets_there
         assert ("NCCL" in told) == meets_there
         assert_close(load(divisi.path("out.npz")), run_lstm())

@@ -128,7 +128,7 @@ def test_devices_that_fuse_do_operators_in_one_kernel(made):
             alone = got["predicted_nanoseconds"]
         assert got["one_device_nanoseconds"] == alone
     out = made("explain", *flags, 2).out
-    assert "fused             1 of 2 operators go on in the kernel" in out
+    assert "fused             1 of 2 operators run in the kernel" in out
     assert "\n  + nn.relu " in out and "\n  nn.matmul " in out
     [item] = report(made, *flags, 2, "--why", "rectified")["items"]
     [chosen] = [a for a in item["alternatives"] if a["chosen"]]
@@ -338,5 +338,5 @@ def test_why_of_plans_on_several_grids(made):
          "-o", "r.mlir")
     text = made("explain", "r.mlir", "--why", "nn.matmul").out
     grids = made.path("r.mlir").read_text().count("spmd.grid @")
-    assert ("what else could have been chosen is known of plans on one" in
+    assert ("alternatives are known only for plans on one grid" in
             text) == (grids > 1)

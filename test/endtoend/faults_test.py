@@ -31,7 +31,7 @@ SIGNALS = {
     "killed": (signal.SIGKILL, r"a process was ended by signal 9 \(Killed\)"),
     "stopped": (signal.SIGSTOP, r"waited \d+ ms .*which did not come|"
                 r"did not come within \d+ ms, while MPI|"
-                r"the meeting of processes"),
+                r"the rendezvous of processes"),
     "crashed": (signal.SIGSEGV, r"a process was ended by signal 11 \("),
     "aborted": (signal.SIGABRT, r"a process was ended by signal 6 \("),
     "terminated": (signal.SIGTERM, r"a process was ended by signal 15 \("),
@@ -90,7 +90,8 @@ def test_what_was_done_last_is_kept(divisi, mlp):
     os.kill(victim, signal.SIGSTOP)
     code, err = run.end()
     assert code == 9, err
-    paths = re.findall(r"what devices did last with others is in '(.*)'", err)
+    paths = re.findall(r"the last collectives of the devices are recorded in "
+                       r"'(.*)'", err)
     waiting = set()
     for path in paths:
         text = Path(path).read_text(encoding="utf-8")
@@ -119,7 +120,8 @@ def test_what_was_done_last_cannot_be_kept(divisi, mlp):
     os.kill(victim, signal.SIGSTOP)
     code, err = run.end()
     assert code == 9, err
-    assert ("what devices did last with others is lost: cannot write "
+    assert ("the last collectives of the devices could not be recorded: "
+            "cannot write "
             "'/absent/divisi-last-steps-") in err
 
 

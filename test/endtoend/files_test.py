@@ -225,16 +225,17 @@ def edited(divisi, pattern, replacement):
 
 
 EDITS = [
-    (r"{-#.*", "", " lies in 'resource:", "', and the text has no such "
-     "resource; it was cut off, or its resources were left out"),
-    (r"(\w+)(: \"0x\w+\")", r"\1\2, \1\2", "' stands twice; remove one of "
-     "them"),
+    (r"{-#.*", "", " lies in 'resource:", "', but the text has no such "
+                                          "resource; it was truncated, or "
+                                          "its resources were left out"),
+    (r"(\w+)(: \"0x\w+\")", r"\1\2, \1\2", "' is defined twice; remove one "
+                                           "of them"),
     (r"(0x40000000)\w{16}", r"\1", " has 792 bytes; got a tensor of 800 bytes "
      "at offset 0"),
-    (r"sha256 = \"..", 'sha256 = "', "divisi.files says of 'm.onnx' no size "
-     "and hash, expected {bytes = N, sha256 = \"64 digits\"}"),
+    (r"sha256 = \"..", 'sha256 = "', "divisi.files has no size and hash "
+     "for 'm.onnx', expected {bytes = N, sha256 = \"64 digits\"}"),
     (r"divisi\.files = {.*?}}", "divisi.files = 3 : i64",
-     "divisi.files is no dictionary of files"),
+     "divisi.files is not a dictionary of files"),
 ]
 
 
@@ -258,8 +259,8 @@ def test_one_dump_on_stdout_is_all(made):
 def test_stdout_has_room_for_one_dump(made, stages):
     flags = [f"--dump-after={stage}" for stage in stages]
     says(made("compile", "m.onnx", *flags, "-o", "-", exits=USAGE),
-         "-o - has room for one dump, so --dump-after takes one stage there; "
-         "or say by --dump-to where dumps go")
+         "-o - takes one dump, so --dump-after takes one stage there; or "
+         "give a folder by --dump-to")
 
 
 def test_a_dump_of_a_stage_that_is_over(made):

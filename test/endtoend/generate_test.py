@@ -157,7 +157,7 @@ def test_the_page_has_the_table(divisi):
     (["generate", "--operators", "5"],
      "--operators 5: expected a number from 1 to 4"),
     (["generate", "--world", "none"],
-     "'none' is no world of the table, which --table prints"),
+     "'none' is not a world of the table, which --table prints"),
     (["entail", "--world", "none"], "'none' is no world of the table"),
     (["generate", "--rules", "a.rules"],
      "--rules 'a.rules' is for entail; -o names the file that generate writes"),

@@ -90,10 +90,10 @@ def test_no_host_is_as_large_as_a_machine(divisi, mlp, lay):
     run = ("run", "m.divisi", "--inputs", mlp.inputs, "--launch", 4, "--hosts",
            "hosts")
     err = divisi(*run, exits=2, env=lay("a slots=3", "b", "c")).err
-    assert ("the plan takes the devices of processes 2 to 3 to share a machine "
-            "(its links: 'machine'), and no host of 'hosts' has 2 slots left "
-            "for them; give such a host, or compile for a cluster of smaller "
-            "machines (--cluster)") in err
+    assert ("the plan assumes that the devices of processes 2 to 3 share a "
+            "machine (its links: 'machine'), but no host of 'hosts' has 2 "
+            "slots left for them; give such a host, or compile for a cluster "
+            "of smaller machines (--cluster)") in err
     err = divisi(*run, exits=2, env=lay("a slots=2", "b")).err
     assert "the hosts of 'hosts' have 3 slots for 4 processes" in err
 
@@ -103,8 +103,8 @@ def test_what_mpi_says_is_compared_with_the_plan(divisi, mlp, lay):
     environment = lay("a slots=3", "b slots=1")
     err = divisi("check", mlp.onnx, *CLUSTER, "--launch", 4, "--hosts",
                  "hosts", exits=2, env=environment).err
-    wrong = ("the plan takes devices 2 to 3 to share a machine (its links: "
-             "'machine'), and they are on 2: 2 on '")
+    wrong = ("the plan assumes that devices 2 to 3 share a machine (its "
+             "links: 'machine'), but they are on 2: 2 on '")
     assert err.count(wrong) == 1, err
     command, own = under_mpirun(4, PROGRAM, "run", "m.divisi", "--inputs",
                                 mlp.inputs.resolve(), "-o", "all.npz")

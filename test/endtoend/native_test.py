@@ -190,7 +190,7 @@ def test_a_changed_object_is_damage(artifact):
     divisi.path("bad.divisi").write_bytes(bad)
     for flags in ([], ["--allow-native"]):
         _, said = run(divisi, "bad.divisi", m, *flags, exits=CONTENT)
-        assert "does not have the hash that it should have" in said
+        assert "does not match its hash" in said
 
 
 def test_a_cut_section_is_damage(artifact):
@@ -214,7 +214,7 @@ def test_code_for_another_processor_is_not_run(artifact):
 @pytest.mark.parametrize("change, message", [
     # e_machine
     (lambda code: code[:18] + b"\xb7\x00" + code[20:],
-     "is no shared object for this kind of processor"),
+     "is not a shared object for this kind of processor"),
     # e_phnum: what lies behind the program headers is none
     (lambda code: code[:56] + b"\xff\x00" + code[58:], "is cut off"),
     # the segment of code could be written, too
@@ -259,8 +259,8 @@ def test_a_key_that_others_can_read_is_none(artifact):
     _, said = run(divisi, "n.divisi", m)
     assert REFUSED in said and "expected mode 0600" in said
     said = compile_native(divisi, m).err
-    assert ("nobody vouches for the native code of the artifact, which only "
-            "--allow-native runs: ") in said
+    assert ("the native code of the artifact is not signed, and runs only "
+            "with --allow-native: ") in said
     _, said = run(divisi, "n.divisi", m, "--allow-native")
     assert "native code" not in said
 

@@ -8,9 +8,9 @@ from conftest import Divisi, run_python, ROOT
 
 USAGE, CONTENT = 2, 4
 STAGES = ["import", "plan", "partition", "schedule", "lower"]
-IMPORT, PLAN = "Import, of a model", "Plan, of what has none"
-SCHEDULE = "Schedule, of what has none"
-LOWER = "Lower, of what is not lowered"
+IMPORT, PLAN = "Import (of models)", "Plan (if the input has none)"
+SCHEDULE = "Schedule (if the input has none)"
+LOWER = "Lower (if the input is not lowered)"
 # A value for every option that an input may refuse.
 VALUES = {
     "constant": "y=m.inputs.npz", "constants-from": "m.inputs.npz",
@@ -136,7 +136,7 @@ SAYS = [
     (["explain", "a.divisi", "--replan"],
      "strategies can be dropped: 'a.divisi' is an artifact"),
     (["plan", "plan.mlir", "--keep", "nn.matmul"],
-     "--keep says what --replan leaves; give both"),
+     "--keep needs --replan; give both"),
     (["plan", "plan.mlir", "--replan", "--keep", "nn.matmul,lost"],
      "--keep names 'lost', and nothing of that name has a strategy or a "
      "place; expected a node, a scope, an operator such as nn.matmul, or a "
@@ -153,16 +153,14 @@ SAYS = [
      "--dump-after lower: this verb ends with the stage plan; compile goes "
      "on"),
     (["compile", "m.onnx", "--dump-to", ".", "-o", "o"],
-     "--dump-to says where dumps go, and there are none; --dump-after makes "
-     "them"),
+     "--dump-to needs --dump-after, which writes the dumps"),
     (["check", "lower.mlir"],
-     "'lower.mlir' has been through the stage lower, so that one device "
-     "cannot say what it has to give"),
+     "'lower.mlir' has been through the stage lower, so it cannot be "
+     "compared with one device"),
     (["check", "m.onnx", "--devices", 2, "--random-plans", 0],
      "--random-plans 0: expected at least 1"),
     (["check", "m.onnx", "--random-plans", 1, "--solver", "exact"],
-     "--random-plans draws plans, and --solver has no part in it; give one "
-     "of them"),
+     "--random-plans and --solver exclude each other; give one of them"),
 ]
 
 

@@ -48,8 +48,8 @@ def test_an_artifact_keeps_types_outside_and_halves_weights(divisi):
                   "narrow.divisi")
     assert "divisi: note: " in made.err
     for part in ("operators and ", "weights became bf16", "stayed f32 (",
-                 "norms, softmax and the like", "beside those",
-                 "at the end of sums", "joins of streams", "first products",
+                 "norms, softmax and the like", "next to those",
+                 "after sums", "residual additions", "first products",
                  " of weights became "):
         assert part in made.err
     wide = divisi.path("wide.divisi").stat().st_size
@@ -147,7 +147,7 @@ def test_what_cannot_be_asked_for(divisi):
     wrong = divisi("compile", *flags, "--precision", "int8", exits=2)
     assert "--precision 'int8': expected bf16 or f16" in wrong.err
     alone = divisi("compile", *flags, "--keep-f32", "h.0", exits=2)
-    assert "--keep-f32 says what --precision leaves; give both" in alone.err
+    assert "--keep-f32 needs --precision; give both" in alone.err
     divisi("compile", *flags, "--precision", "bf16", "--dump-after", "import")
     late = divisi("compile", "gpt2.import.mlir", "--precision", "f16", "-o",
                   "n.divisi", exits=2)
@@ -156,5 +156,5 @@ def test_what_cannot_be_asked_for(divisi):
     dump.write_text(dump.read_text().replace("f32_tables = ", "tables = "))
     broken = divisi("explain", "gpt2.import.mlir", exits=4)
     assert ("divisi.precision has no 'f32_tables' of the type that "
-            "--precision writes; remove the attribute, and nothing is said "
-            "of what it changed" in broken.err)
+            "--precision writes; if the attribute is removed, reports do not "
+            "say what it changed" in broken.err)

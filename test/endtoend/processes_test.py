@@ -249,7 +249,7 @@ def test_hosts(divisi, mlp):
             divisi.path(name).write_text(text)
         assert message in divisi(*run, "--hosts", name, exits=code).err
     err = divisi(*run[:4], "--hosts", "hosts", exits=2).err
-    assert "--hosts says where --launch starts processes; give both" in err
+    assert "--hosts needs --launch; give both" in err
 
 
 def test_one_message_for_what_all_meet(divisi, mlp):
@@ -291,7 +291,7 @@ def test_a_process_that_is_late_for_the_meeting(divisi, mlp):
     done = subprocess.run(command, cwd=divisi.folder, env=environment,
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 9, done.stderr
-    assert ("rank 0 waited 1000 ms in the meeting of processes (tag 0) for "
+    assert ("rank 0 waited 1000 ms in the rendezvous of processes (tag 0) for "
             "rank 1, which did not come") in done.stderr
 
 
@@ -302,7 +302,7 @@ def test_a_process_that_never_begins(divisi, mlp):
     done = subprocess.run(command, cwd=divisi.folder, env=environment,
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 9, done.stderr
-    assert ("a process that was started with this one did not come within "
+    assert ("a process that was started with this one did not connect within "
             "1000 ms, while MPI begins") in done.stderr
 
 
@@ -310,8 +310,8 @@ def test_a_launcher_that_mpi_does_not_know(divisi, mlp):
     environment = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "2"}
     err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=9,
                  env=environment).err
-    assert ("mpiexec has started 2 processes, and MPI knows 1: it is no "
-            "launcher of this MPI") in err
+    assert ("mpiexec has started 2 processes, and MPI knows 1: this "
+            "MPI does not support that launcher") in err
     err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=2,
                  env={**environment, "PMI_RANK": "x"}).err
     assert "PMI_RANK=x PMI_SIZE=2: expected a number below another one" in err
@@ -324,9 +324,9 @@ def test_srun_without_a_server_of_pmix(divisi, mlp):
         err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=2,
                      env=environment).err
         assert err.count(
-            "srun has started 2 processes, and gives MPI nothing by which they "
-            "find each other (there is no PMIX_NAMESPACE); start them by srun "
-            "--mpi=pmix") == errors
+            "srun has started 2 processes, but does not tell MPI how they "
+            "find each other (there is no PMIX_NAMESPACE); start them by "
+            "srun --mpi=pmix") == errors
 
 
 def test_there_is_no_mpirun(divisi, mlp):

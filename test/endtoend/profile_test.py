@@ -98,15 +98,17 @@ def test_one_device_has_no_links(divisi):
 
 
 def test_it_is_among_the_verbs(divisi):
-    assert "this machine, measured, as YAML to plan for" in divisi("help").out
+    assert ("measure this machine and describe it as YAML, to plan for"
+            in divisi("help").out)
 
 
 def test_without_gpus_processors_are_measured(divisi):
     alone = {key: text for key, text in os.environ.items()
              if key != "LD_LIBRARY_PATH"}
     result = divisi("profile", *QUICK, "--cluster-out", "-", env=alone)
-    assert re.search("divisi: note: no CUDA device: .*; processors are "
-                     "measured", result.err) or "knows no GPUs" in result.err
+    assert (re.search("divisi: note: no CUDA device: .*; processors are "
+                      "measured", result.err)
+            or "does not support GPUs" in result.err)
     assert "kind: " in result.out and "wrote stdout: cluster of" in result.err
     result = divisi("profile", "gpu", *QUICK, "--cluster-out", "m.yaml",
                     exits=DEVICE, env=alone)
@@ -166,7 +168,7 @@ def test_levels_are_what_joins_gpus(divisi, topology, expected, links):
     assert levels(text) == expected
     assert [gpu["nvlinks"] for gpu in said["gpus"]] == links
     assert {gpu["pci_generation"] for gpu in said["gpus"]} == {5}
-    assert ("NVLink joins some devices, but not as many"
+    assert ("NVLink connects some devices, but not in"
             in " ".join(said["notes"])) == (topology == "odd")
     assert re.search(r"count: +4\n +kind: +emulated\n", text)
     assert field(text, "compute_capability") == 90
@@ -179,7 +181,7 @@ def test_levels_are_what_joins_gpus(divisi, topology, expected, links):
 
 @needs_gpus
 @pytest.mark.parametrize("topology, why", [
-    ("mute", "NVML cannot say what joins two GPUs: Not Supported"),
+    ("mute", "NVML cannot describe the link between two GPUs: Not Supported"),
     ("broken", "NVML cannot start: Driver Not Loaded"),
 ])
 def test_what_nvml_does_not_say_is_not_made_up(divisi, topology, why):
@@ -236,6 +238,8 @@ def without(divisi, library, count):
 def test_a_machine_without_nvml_is_measured(divisi):
     text, said = without(divisi, "nvidia-ml", 2)
     assert levels(text) == [("links", "2", "memory")]
+    assert ("tile_edge is not measured: tiles of 128 x 128 are assumed"
+            in " ".join(said["notes"]))
     assert "libnvidia-ml.so.1: cannot open shared object file" in " ".join(
         said["notes"])
 

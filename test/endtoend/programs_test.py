@@ -171,8 +171,8 @@ def test_a_program_that_could_not_run_is_not_written(divisi, program):
     divisi.path("edited.mlir").write_text(
         "".join(lines[:call] + lines[call + 1:]))
     done = divisi("compile", "edited.mlir", "-o", "edited.divisi", exits=4)
-    assert "nothing was written, for the program could not run" in done.err
-    assert "which has not been written, or has been written over" in done.err
+    assert "nothing was written, because the program could not run" in done.err
+    assert "which has not been written, or has been overwritten" in done.err
     assert not divisi.path("edited.divisi").exists()
 
 

@@ -293,7 +293,7 @@ REFUSED = {
     "open and proved": (
         [("a = relu(x)", "b = neg(x)\n    a = neg(b)"),
          ("class bit-exact", "class bit-exact\n  open \"who knows\"")],
-        r"it says to be open, and is proved; take 'open' out"),
+        r"it is marked open, but is proved; remove 'open'"),
 }
 
 

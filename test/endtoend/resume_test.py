@@ -32,7 +32,7 @@ def test_partial_place_of_an_argument(divisi, dumps):
          r"(func\.func @forward\(.*?spmd\.place = #spmd\.place<@g: )"
          r"\[[^]]*\]>", r"\1[*, *] partial sum {x}>")
     error = divisi("compile", "plan.mlir", "-o", "e.divisi", exits=4).err
-    assert ("argument 0 rests as a partial sum; places hold whole values"
+    assert ("argument 0 is stored as a partial sum; places hold whole values"
             in error)
     # The module is not printed below.
     assert len(error.splitlines()) == 1, error

@@ -26,7 +26,7 @@ MALFORMED = {
     "no statement": ([("size m", "7 m")],
                      "3:3: expected a statement or '}', got '7'"),
     "twice": ([("class", "summary \"s\"\n  class")],
-              "12:3: 'summary' stands twice in one rule"),
+              "12:3: 'summary' is given twice in one rule"),
     "summary": ([("\"relu does nothing\"", "relu")],
                 "2:11: expected a text in quotes, got 'relu'"),
     "missing": ([("  summary \"relu does nothing\"\n", "")],
@@ -86,7 +86,8 @@ MALFORMED = {
     "unbound shape": ([("float[m, n]", "float[m, n, p...]")],
                       "4:17: 'r': 'p' is no shape of this rule"),
     "element type": ([("float[m, n]", "f31[m, n]")],
-                     "4:17: 'r': 'f31' is no element type; expected float, int, "
+                     "4:17: 'r': 'f31' is not an element type; expected "
+                     "float, int, "
                      "number, bool, any, or one type as f32 or i64"),
     "brace": ([("relu(x)", "matmul(x, x) {labels = \"{mk,kn->mn\"}")],
               "6:5: 'r': a brace stands alone in \"{mk,kn->mn\"; expected '{' "
@@ -119,7 +120,7 @@ MALFORMED = {
     "not in the source": ([("source {\n    a = relu(x)", "activation y: "
                             "float[m, n]\n  source {\n    a = relu(x)"),
                            ("return x", "b = add(x, y)\n    return b")],
-                          "5:14: 'r': the variable 'y' does not stand in the "
+                          "5:14: 'r': the variable 'y' does not occur in the "
                           "source"),
     "count": ([("a = relu(x)", "a = count(m) : float[m, n]")],
               "6:9: 'r': 'm' is no shape of this rule; expected one that is "

@@ -124,7 +124,8 @@ def test_a_disk_that_is_full_when_last_steps_are_kept(divisi, mlp, disk):
     os.kill(victim, signal.SIGSTOP)
     code, err = run.end()
     assert code == 9, (code, err)
-    assert re.search("what devices did last with others is lost: cannot write "
+    assert re.search("the last collectives of the devices could not be "
+                     "recorded: cannot write "
                      f"'{disk}/divisi-last-steps-.*': No space left on device",
                      err), err
     assert not list(disk.glob("divisi-last-steps*"))

@@ -75,7 +75,7 @@ def test_solver_that_proves_nothing(divisi):
 def test_budget_that_is_spent(divisi):
     problem = ROOT / "test/Search/data/asplos-2025-iopddl-G.json.gz"
     says(divisi("solve", problem, "--work-limit", 1000000),
-         "the budget of work is spent")
+         "work budget used up")
 
 
 def test_answers_say_what_proves_them(divisi):

@@ -45,25 +45,28 @@ def copy(divisi, made):
 
 def test_overview_lists_the_verbs(divisi):
     result = divisi("--help")
-    says(result, "divisi: writes the parts for many devices of a model written "
-         "for one", "usage: divisi VERB [options]",
+    says(result, "divisi: compiles deep-learning models for many devices",
+         "usage: divisi VERB [options]",
          "divisi VERB --help lists the options of one",
-         "compile   from a model to a program for many devices",
-         "plan      from a model to its plan: the annotated module",
+         "compile   turn a model into an artifact for many devices",
+         "plan      choose the strategies of a model, and write the "
+         "annotated module",
          "run       an artifact on inputs, in this process",
-         "check     an artifact against expected outputs, or a model on N "
-         "devices against one",
-         "bench     how long runs of an artifact or a model take, and wait, or "
-         "of two by turns",
-         "explain   what a plan does and what it costs, of a model, of a dump, "
-         "or of an artifact",
-         "cluster   all numbers of a machine, as YAML to change and plan for",
-         "prove     whether substitution rules are true: those of a file, or "
-         "Divisi's own",
-         "rules     generate substitution rules, or entail: what rules say of "
-         "all equations",
-         "solve     the cheapest strategies of a planning problem, or --check "
-         "of a solution", "version   what this program and its parts are")
+         "check     compare an artifact with expected outputs, or a model on "
+         "N devices with one",
+         "bench     measure run and wait times of an artifact or a model, or "
+         "of two alternately",
+         "explain   show the predicted performance of a plan: of a model, a "
+         "dump, or an artifact",
+         "cluster   print the description of a machine as YAML, to edit and "
+         "plan for",
+         "prove     check whether substitution rules are true: those of a "
+         "file, or Divisi's own",
+         "rules     generate substitution rules, check what they entail, or "
+         "select some",
+         "solve     find the cheapest strategies of a planning problem, or "
+         "--check a solution", "version   print the versions of this program "
+                               "and its parts")
     assert re.fullmatch(r"divisi [\d.]+ \(artifacts of version \d+, LLVM "
                         r"22[\d.]+\)\n", divisi("version").out)
 
@@ -80,9 +83,10 @@ COMPILE = [
      "--memory-limit 'much': expected a size such as 70GiB, 512MiB or "
      "1000000"),
     (["--mesh", "x=2,x=2", "-o", "o.divisi"],
-     "the mesh 'x=2,x=2' is no grid: the grid has two axes 'x'"),
+     "the mesh 'x=2,x=2' is not a valid grid: the grid has two axes 'x'"),
     (["--mesh", "x=2:[1,0],y=2", "-o", "o.divisi"],
-     "the mesh 'x=2:[1,0],y=2' is no grid: axis 'x' has the weight 0, expected "
+     "the mesh 'x=2:[1,0],y=2' is not a valid grid: axis 'x' has the weight "
+     "0, expected "
      "1 to 1024"),
     (["--mesh", "2:[3,1", "-o", "o.divisi"],
      "the mesh '2:[3,1' is not understood at '2:[3,1'; write for example 2x4 "
@@ -147,7 +151,7 @@ def test_shared_cores_are_noted(copy):
     says(copy("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz",
               "--threads-per-device", 512),
          "divisi: note: 2 devices of 512 thread(s) share ",
-         " cores; times say little")
+         " cores; times are not representative")
 
 
 def test_trace_names_the_ranks(copy):
@@ -161,7 +165,7 @@ def test_trace_names_the_ranks(copy):
 
 def test_tables_of_explain(made):
     says(made("explain", "m.onnx", "--devices", 2),
-         " a run, predicted, nothing overlapping", " on the fullest device",
+         " a run, predicted, without overlap", " on the fullest device",
          " arena", " packed constants", " FLOP, ", " % of it replicated",
          "kernels: oneDNN", "\nassumptions\n", "product",
          "large products reach ", " % of the peak", "launch of an operator: ",
@@ -209,8 +213,8 @@ def test_edited_dump(copy, name, pattern, replacement, code, message):
 MODULES = [
     (CONTENT, "there is nothing to run: no function but @init",
      "func.func @init() {\n  return\n}\n"),
-    (FILES, "the bytes of 'w' are not there: the model names no file with them;"
-     " a model without weights can be planned, not compiled",
+    (FILES, "the bytes of 'w' are missing: the model names no file for them; "
+            "a model without weights can be planned, not compiled",
      "nn.global @w parameter : tensor<4xf32>\n"),
     (CONTENT, "the global 'w' has no value: it is derived and @init has not "
      "run, or its weights are missing",
@@ -290,7 +294,7 @@ def test_external_weights_lie_beneath_the_artifact(external):
     external.path("apart").mkdir()
     says(external("compile", "m.onnx", "--devices", 2, "--weights",
                   "external", "-o", "apart/m.divisi", exits=USAGE),
-         "external weights must lie beneath the artifact's folder: '",
+         "external weights must be below the artifact's folder: '",
          "; write the artifact beside the model, or embed the weights")
 
 

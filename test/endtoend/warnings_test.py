@@ -55,7 +55,7 @@ BATCH = [
     (["--devices", 2, "--batch-dim", 5],
      "no input has a dimension 5 (--batch-dim)"),
     (["--devices", 2, "--batch-dim", 1],
-     "--batch-dim says what data axes split, and the grid has none; "
+     "--batch-dim has no effect, since the grid has no data axes; "
      "--data-parallel-size makes them, or a mesh such as data=2,model=4"),
 ]
 
@@ -122,4 +122,4 @@ def test_names_of_axes(divisi, product, mesh, wanted):
 def test_shared_cores_are_noted_once(divisi, product):
     result = divisi("check", product, "--devices", 8, "--random-plans", 2,
                     "--threads-per-device", 64)
-    assert len(notes(result, "times say little")) == 1, result.err
+    assert len(notes(result, "times are not representative")) == 1, result.err

@@ -81,7 +81,7 @@ std::optional<std::string> Merging::checkVariable(uint32_t variable) {
   }
   if (parent_[variable] != variable) {
     return "node " + std::to_string(variable) +
-           " is no variable any more, it follows variable " +
+           " is no longer a variable, it follows variable " +
            std::to_string(variableOf(variable));
   }
   return std::nullopt;

@@ -42,7 +42,7 @@ static Wrong checkSplit(const Remainder &remainder, const BoundNode &node,
   }
   if (node.parent < 0 || size_t(node.parent) >= index) {
     return "its parent " + std::to_string(node.parent) +
-           " is no earlier node; only the first is a root";
+           " is not an earlier node; only the first is a root";
   }
   std::string variable = "variable " + std::to_string(node.variable);
   std::optional<uint32_t> found = remainder.find(node.variable);

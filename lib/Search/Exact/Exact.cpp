@@ -370,7 +370,7 @@ Outcome ExactSolver::solve() {
   if (exact.impossible) {
     return impossible("no strategy of node " +
                       std::to_string(*exact.impossible) +
-                      " goes with those of its neighbours");
+                      " is compatible with those of its neighbours");
   }
   if (auto why = plan(exact)) {
     return notFound(*why);

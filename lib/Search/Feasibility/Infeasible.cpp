@@ -23,8 +23,9 @@ static std::string nameOf(const Problem &problem, uint32_t node) {
 Outcome explainConflict(const Problem &problem, uint32_t variable) {
   Outcome outcome;
   outcome.verdict = Verdict::Infeasible;
-  outcome.message = "no strategy of " + nameOf(problem, variable) +
-                    " goes with any of its neighbours', whatever the limit";
+  outcome.message =
+      "no strategy of " + nameOf(problem, variable) +
+      " is compatible with any of its neighbours', whatever the limit";
   return outcome;
 }
 

@@ -240,7 +240,7 @@ Outcome IlpSolver::solve() {
     Outcome outcome =
         notFound("whatever the memory limit, no strategy of node " +
                  std::to_string(*exact.impossible) +
-                 " goes with those of its neighbours");
+                 " is compatible with those of its neighbours");
     outcome.verdict = Verdict::Infeasible;
     return outcome;
   }

@@ -72,7 +72,7 @@ static Status checkObject(std::span<const std::byte> bytes) {
       header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN ||
       header.e_machine != EM_X86_64 ||
       header.e_phentsize != sizeof(Elf64_Phdr)) {
-    return refused("is no shared object for this kind of processor");
+    return refused("is not a shared object for this kind of processor");
   }
   bool hasTable = false;
   for (unsigned i = 0; i < header.e_phnum; ++i) {

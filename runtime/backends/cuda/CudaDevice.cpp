@@ -324,7 +324,7 @@ Expected<bool> CudaDevice::poll(DeviceEvent &event) {
   if (result == CUDA_ERROR_NOT_READY) {
     return false;
   }
-  Status status = context_->check(result, "go on with what it was given");
+  Status status = context_->check(result, "finish its work");
   return status.isOk() ? Expected<bool>(true) : status;
 }
 

@@ -105,7 +105,7 @@ Status Driver::check(CUresult result, const std::string &what) const {
   const char *name = nullptr, *text = nullptr;
   getErrorName(result, &name);
   getErrorString(result, &text);
-  text = text ? text : "an error that it does not know";
+  text = text ? text : "an unknown error";
   std::string number = name ? name : std::to_string(int(result));
   return makeError(ExitCode::Device, "CUDA cannot ", what, ": ", text, " (",
                    number, ")");

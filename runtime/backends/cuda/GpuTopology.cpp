@@ -37,7 +37,7 @@ static Status readFacts(const Driver &driver, int ordinal, GpuFacts &facts) {
   ask(driver.deviceGetAttribute, &count,
       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu);
   facts = {name, address, 10 * major + minor, int64_t(bytes), count};
-  return driver.check(result, "tell about device " + std::to_string(ordinal));
+  return driver.check(result, "describe device " + std::to_string(ordinal));
 }
 
 /// Lets one GPU reach the memory of another, where it can.

@@ -56,7 +56,7 @@ private:
       void *pinned = nullptr;
       Status status = gpu.check(
           gpu.driver().memHostAlloc(&pinned, bytes, CU_MEMHOSTALLOC_PORTABLE),
-          "pin memory for what is said of indices");
+          "pin memory for bad indices");
       if (!status.isOk()) {
         return status;
       }
@@ -67,7 +67,7 @@ private:
         gpu.driver().memcpyAsync(reinterpret_cast<CUdeviceptr>(found_),
                                  reinterpret_cast<CUdeviceptr>(workspace),
                                  bytes, queue.stream()),
-        "copy what is said of indices");
+        "copy bad indices");
   }
 
   IndexCheck check_;

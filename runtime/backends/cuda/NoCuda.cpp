@@ -30,9 +30,10 @@ const Backend &divisi::rt::cudaBackend(bool) {
 }
 
 static Status noDevices() {
-  return makeError(ExitCode::Device,
-                   "this build of divisi knows no GPUs: it found no cuda.h; "
-                   "build it again where CUDA 12 or later is installed");
+  return makeError(
+      ExitCode::Device,
+      "this build of divisi does not support GPUs: it found no cuda.h; build "
+      "it again where CUDA 12 or later is installed");
 }
 
 Expected<int> divisi::rt::countCudaDevices() { return noDevices(); }

@@ -12,5 +12,5 @@ using namespace divisi;
 
 Status divisi::rt::cuda::readGpuPaths(GpuTopology &) {
   return Status(ExitCode::Device,
-                "this build of divisi found no nvml.h, so it asks nobody");
+                "this build of divisi found no nvml.h, so it cannot use NVML");
 }

@@ -91,7 +91,7 @@ static Status readPaths(const NvmlLibrary &library,
                  : library.check(
                        library.getP2PStatus(handles[a], handles[b],
                                             NVML_P2P_CAPS_INDEX_NVLINK, &said),
-                       "say what joins two GPUs");
+                       "describe the link between two GPUs");
       if (!status.isOk()) {
         return status;
       }

@@ -59,8 +59,9 @@ Status MpiWorld::open() {
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) !=
           MPI_SUCCESS ||
       provided < MPI_THREAD_SERIALIZED) {
-    return makeError(ExitCode::Device,
-                     "MPI cannot be used by threads, one at a time");
+    return makeError(
+        ExitCode::Device,
+        "MPI does not support calls from several threads, one at a time");
   }
   if (Status status = wire.open(); !status.isOk()) {
     return status;
@@ -68,8 +69,8 @@ Status MpiWorld::open() {
   if (wire.size() != static_cast<int>(launch_.size)) {
     return makeError(ExitCode::Device, launch_.launcher, " has started ",
                      launch_.size, " processes, and MPI knows ", wire.size(),
-                     ": it is no launcher of this MPI; start them by OpenMPI's "
-                     "mpirun, or by srun --mpi=pmix");
+                     ": this MPI does not support that launcher; start them by "
+                     "OpenMPI's mpirun, or by srun --mpi=pmix");
   }
   // MPI may have numbered them in another way.
   launch_.self = static_cast<uint32_t>(wire.self());

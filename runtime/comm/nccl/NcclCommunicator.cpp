@@ -110,7 +110,7 @@ NcclCommunicator::prepareQueued(const StepDesc &step, size_t self,
   if (status.isOk() && step.reduce && !combineQueued(step.type, *step.reduce)) {
     status = makeError(ExitCode::Unsupported, step.location, ": NCCL has no ",
                        stringify(*step.reduce), " of ", stringify(step.type),
-                       " as the model means it; compile the model again");
+                       " as the model requires it; compile the model again");
   }
   if (!status.isOk()) {
     return status;

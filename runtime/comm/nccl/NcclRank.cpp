@@ -139,7 +139,7 @@ Expected<Meeting> NcclRank::meet(uint32_t entry,
   }
   StepDesc names;
   names.entry = firstOwnEntry + entry;
-  names.location = "the meeting of GPUs";
+  names.location = "the rendezvous of GPUs";
   auto facts =
       gather(names, {static_cast<int64_t>(own.size()), mayRecord}, ranks);
   if (!facts) {
@@ -187,7 +187,7 @@ Expected<ncclUniqueId> NcclRank::exchangeNumber(uint32_t entry,
   Status status;
   if (isFirst) {
     status = library_->check(library_->getUniqueId(&own), nullptr,
-                             "make a number for a communicator");
+                             "make an id for a communicator");
   }
   if (!status.isOk()) {
     return status;
@@ -195,7 +195,7 @@ Expected<ncclUniqueId> NcclRank::exchangeNumber(uint32_t entry,
   StepDesc step;
   step.entry = firstOwnEntry + entry;
   step.tag = 2;
-  step.location = "the meeting of GPUs";
+  step.location = "the rendezvous of GPUs";
   step.type = DType::U8;
   Box box = Box::whole({int64_t(sizeof(own))});
   size_t self = 0;
@@ -279,7 +279,7 @@ Status NcclRank::split(ncclComm_t whole, const std::vector<Group> &groups) {
 /// What it was given, if that is of all ranks and has its number.
 Expected<ncclComm_t> NcclRank::checkGiven() const {
   auto *given = static_cast<ncclComm_t>(given_.communicator);
-  const std::string what = "say whose the communicator is that was given";
+  const std::string what = "query the given communicator";
   int count = 0, self = 0;
   Status status =
       library_->check(library_->commCount(given, &count), given, what);
@@ -336,7 +336,7 @@ Status NcclRank::registerMemory(uint32_t entry,
   StepDesc names;
   names.entry = firstOwnEntry + entry;
   names.tag = 3;
-  names.location = "the meeting of GPUs";
+  names.location = "the rendezvous of GPUs";
   auto all = gather(names, {refused.isOk()}, ranks);
   if (!all) {
     return all.status();

@@ -29,9 +29,9 @@ public:
 
 Status divisi::rt::findNccl() {
   return Status(ExitCode::Device,
-                "this build of divisi knows no collectives between GPUs: it "
-                "found no nccl.h; build it again where NCCL is installed, or "
-                "compile the model with --collectives host");
+                "this build of divisi does not support collectives between "
+                "GPUs: it found no nccl.h; build it again where NCCL is "
+                "installed, or compile the model with --collectives host");
 }
 
 std::shared_ptr<Communicator>

@@ -75,7 +75,7 @@ HostExchange::open(uint32_t self, uint32_t count, milliseconds limit) {
     return makeError(
         ExitCode::Device, "of the ", count,
         " hosts GROUP_RANK 0 did not come within ", limit.count(),
-        " ms, one port behind MASTER_PORT=", std::getenv("MASTER_PORT"),
+        " ms, one port above MASTER_PORT=", std::getenv("MASTER_PORT"),
         " of MASTER_ADDR=", std::getenv("MASTER_ADDR"));
   }
   return std::unique_ptr<HostExchange>(new HostExchange(std::move(channel)));

@@ -99,11 +99,12 @@ static Expected<std::string> askServer(const Launch &launch,
 Status divisi::rt::meetForMpi(const std::string &library, const Launch &launch,
                               milliseconds timeout) {
   if (launch.launcher == "srun" && !std::getenv("PMIX_NAMESPACE")) {
-    return refuse(launch,
-                  makeError(ExitCode::Usage, "srun has started ", launch.size,
-                            " processes, and gives MPI nothing by which they "
-                            "find each other (there is no PMIX_NAMESPACE); "
-                            "start them by srun --mpi=pmix"));
+    return refuse(
+        launch,
+        makeError(
+            ExitCode::Usage, "srun has started ", launch.size,
+            " processes, but does not tell MPI how they find each other (there "
+            "is no PMIX_NAMESPACE); start them by srun --mpi=pmix"));
   }
   if (launch.launcher != "torchrun") {
     return {};

@@ -252,7 +252,7 @@ Expected<Rendezvous> Rendezvous::open(const SocketAddress &address,
   Descriptor listener;
   if (!listenAt(address, listener)) {
     return makeError(ExitCode::Usage, "the ", count, " ", names.all,
-                     " cannot meet: ", std::strerror(errno),
+                     " cannot connect: ", std::strerror(errno),
                      "; is there another one with ", names.number, " 0?");
   }
   return Rendezvous(names, std::move(listener), count, limit);

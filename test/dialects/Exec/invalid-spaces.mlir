@@ -2,7 +2,7 @@
 // RUN: divisi-opt %s --split-input-file --verify-diagnostics
 
 
-// expected-error @below {{a buffer that lies with the host names no space}}
+// expected-error @below {{a buffer in host memory must not name a memory space}}
 func.func private @named() -> !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "host">
 
 // -----
@@ -11,7 +11,7 @@ func.func private @named() -> !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x],
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
 func.func @view_in_another_space(%x: !shard) {
-  // expected-error-re @below {{(C1) cannot see {{.*}} as {{.*}}: element types, grids and memory spaces must be equal}}
+  // expected-error-re @below {{(C1) cannot view {{.*}} as {{.*}}: element types, grids and memory spaces must be equal}}
   %0 = exec.view %x : !shard to !there
   return
 }
@@ -22,7 +22,7 @@ func.func @view_in_another_space(%x: !shard) {
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
 func.func @call_in_two_spaces(%x: !shard, %y: !there) {
-  // expected-error @below {{(C3) works in memory space 'cuda', and a buffer lies in 'host': it must be copied}}
+  // expected-error @below {{(C3) works in memory space 'cuda', but a buffer is in 'host': it must be copied}}
   exec.call "nn.neg"(%x) into (%y) {} : (!shard) into (!there)
   return
 }
@@ -33,7 +33,7 @@ func.func @call_in_two_spaces(%x: !shard, %y: !there) {
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
 func.func @call_that_reads_there(%x: !there, %y: !shard) {
-  // expected-error @below {{(C3) works in memory space 'host', and a buffer lies in 'cuda': it must be copied}}
+  // expected-error @below {{(C3) works in memory space 'host', but a buffer is in 'cuda': it must be copied}}
   exec.call "nn.neg"(%x) into (%y) {} : (!there) into (!shard)
   return
 }
@@ -45,7 +45,7 @@ func.func @call_that_reads_there(%x: !there, %y: !shard) {
 !whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
 
 func.func @gather_from_a_device(%x: !there, %y: !whole) {
-  // expected-error @below {{(C3) leads from memory space 'cuda' to 'host', which only exec.copy does}}
+  // expected-error @below {{(C3) goes from memory space 'cuda' to 'host', which only exec.copy may do}}
   exec.collective "all_gather" axes ["x"] tag 0 %x into %y : !there into !whole
   return
 }
@@ -58,7 +58,7 @@ func.func @gather_from_a_device(%x: !there, %y: !whole) {
 !other_there = !exec.buffer<tensor<4xf32, #spmd.local<(z=1), [*], 4>>, @h, "cuda">
 
 func.func @transfer_to_a_device(%x: !shard, %y: !other_there) {
-  // expected-error @below {{(C3) leads from memory space 'host' to 'cuda', which only exec.copy does}}
+  // expected-error @below {{(C3) goes from memory space 'host' to 'cuda', which only exec.copy may do}}
   exec.transfer from !shard to !other tag 1 source %x : !shard target %y : !other_there
   return
 }
@@ -92,7 +92,7 @@ func.func @copy_of_another_type(%x: !shard, %y: !other) {
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
 func.func @copy_beside_calls(%x: !shard, %y: !there) {
-  // expected-error @below {{(C2) leads from one memory space to another on queue 'compute', expected copy}}
+  // expected-error @below {{(C2) goes from one memory space to another on queue 'compute', expected copy}}
   exec.copy %x into %y : !shard to !there
   return
 }
@@ -104,7 +104,7 @@ func.func @copy_beside_calls(%x: !shard, %y: !there) {
 !elsewhere = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "other">
 
 func.func @copy_between_devices(%x: !there, %y: !elsewhere) {
-  // expected-error @below {{(C2) leads from memory space 'cuda' to 'other', expected the host's for one of the two}}
+  // expected-error @below {{(C2) goes from memory space 'cuda' to 'other', expected the host's for one of the two}}
   exec.copy %x into %y on "copy" : !there to !elsewhere
   return
 }
@@ -149,7 +149,7 @@ func.func @loop_counted_on_a_device(%n: !there) {
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
-// expected-error @below {{(C2) passes what lies in memory space 'cuda', not with the host}}
+// expected-error @below {{(C2) passes a value in memory space 'cuda', expected host memory}}
 exec.entry @forward inputs [] [] outputs ["y"] [!there]
 
 // -----
@@ -159,7 +159,7 @@ exec.entry @forward inputs [] [] outputs ["y"] [!there]
 
 exec.entry @forward inputs [] [] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 128, "cuda" 64 {
-  // expected-error @below {{(C3) 8 bytes at 64 leave the arena of 64 bytes}}
+  // expected-error @below {{(C3) 8 bytes at 64 exceed the arena of 64 bytes}}
   %0 = exec.alloc at 64 : !there
 }
 
@@ -170,7 +170,7 @@ exec.program @p entry @forward ranks [0, 1] arena 128, "cuda" 64 {
 
 exec.entry @forward inputs [] [] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 128 {
-  // expected-error @below {{(C3) 8 bytes at 0 leave the arena of 0 bytes}}
+  // expected-error @below {{(C3) 8 bytes at 0 exceed the arena of 0 bytes}}
   %0 = exec.alloc at 0 : !there
 }
 
@@ -182,7 +182,7 @@ exec.program @p entry @forward ranks [0, 1] arena 128 {
 exec.entry @forward inputs [] [] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 1024, "cuda" 64 {
   %0 = exec.alloc at 0 : !there
-  // expected-error @below {{(C3) 64 bytes at 64 leave the arena of 64 bytes}}
+  // expected-error @below {{(C3) 64 bytes at 64 exceed the arena of 64 bytes}}
   exec.call "nn.neg"(%0) into (%0) {} workspace 64 at 64 : (!there) into (!there)
 }
 
@@ -220,6 +220,6 @@ exec.program @p entry @forward ranks [0] arena 0, "cuda" 64, "cuda" 64 {
 exec.entry @step body inputs [] [] outputs [] []
 exec.program @p entry @step ranks [0, 1] arena 0, "cuda" 64, "other" 64 {
   %0 = exec.alloc at 0 : !there
-  // expected-error @below {{(C5) lies in memory space 'other', and others of the body in 'cuda'}}
+  // expected-error @below {{(C5) is in memory space 'other', but others of the body are in 'cuda'}}
   %1 = exec.alloc at 0 : !elsewhere
 }

@@ -24,7 +24,7 @@ func.func @constant_of_the_local_shape() {
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 
 func.func @offset_between_lines() {
-  // expected-error @below {{(C1) offset 32 is not a multiple of 64 that is at least 0}}
+  // expected-error @below {{(C1) offset 32 is not a multiple of 64 from 0 on}}
   %0 = exec.alloc at 32 : !shard
   return
 }
@@ -35,7 +35,7 @@ func.func @offset_between_lines() {
 !other = !exec.buffer<tensor<2xi32, #spmd.local<(x=2), [x], 4>>, @g>
 
 func.func @view_as_integers(%x: !shard) {
-  // expected-error-re @below {{(C1) cannot see {{.*}} as {{.*}}: element types, grids and memory spaces must be equal}}
+  // expected-error-re @below {{(C1) cannot view {{.*}} as {{.*}}: element types, grids and memory spaces must be equal}}
   %0 = exec.view %x : !shard to !other
   return
 }
@@ -56,7 +56,7 @@ func.func @unknown_collective(%x: !shard, %y: !shard) {
 !whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @h>
 
 func.func @collective_between_grids(%x: !shard, %y: !whole) {
-  // expected-error @below {{(C2) source on @g and target on @h must lie on one grid; use exec.transfer between grids}}
+  // expected-error @below {{(C2) source on @g and target on @h must be on one grid; use exec.transfer between grids}}
   exec.collective "all_gather" axes ["x"] tag 0 %x into %y : !shard into !whole
   return
 }
@@ -78,7 +78,7 @@ func.func @axis_of_another_grid(%x: !shard, %y: !whole) {
 !whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
 
 func.func @format_of_one_side(%x: !shard, %y: !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g format "channels_last" of 16>) {
-  // expected-error @below {{(C4) leads from the format '' to 'channels_last', which only a call does}}
+  // expected-error @below {{(C4) goes from the format '' to 'channels_last', which only a call may do}}
   exec.collective "all_gather" axes ["x"] tag 0 %x into %y : !shard into !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g format "channels_last" of 16>
   return
 }
@@ -89,7 +89,7 @@ func.func @format_of_one_side(%x: !shard, %y: !exec.buffer<tensor<4xf32, #spmd.l
 !whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
 
 func.func @wrong_step(%x: !shard, %y: !whole) {
-  // expected-error @below {{(C1) all_reduce cannot lead from [x] to [*], expected partial axes to become replicated, and nothing else to change}}
+  // expected-error @below {{(C1) all_reduce cannot go from [x] to [*], expected partial axes to become replicated, and no other change}}
   exec.collective "all_reduce" axes ["x"] tag 0 %x into %y : !shard into !whole
   return
 }
@@ -183,7 +183,7 @@ exec.program @p entry @forward ranks [0] arena 0 {
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 exec.entry @forward inputs [] [] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 64 {
-  // expected-error @below {{(C3) 8 bytes at 64 leave the arena of 64 bytes}}
+  // expected-error @below {{(C3) 8 bytes at 64 exceed the arena of 64 bytes}}
   %0 = exec.alloc at 64 : !shard
 }
 
@@ -225,7 +225,7 @@ exec.program @p entry @forward ranks [0, 1] arena 64 {
 
 exec.entry @step inputs [] [] outputs [] []
 func.func @loop_of_an_entry(%n: !count) {
-  // expected-error @below {{(C2) @step is no body}}
+  // expected-error @below {{(C2) @step is not a body}}
   exec.loop @step times %n max 3 carries () given () into () spare ()
     : !count, (), (), (), ()
   return
@@ -261,7 +261,7 @@ exec.entry @forward inputs [] [] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 64 {
   %0 = exec.input 0 : !t
   %1 = exec.alloc at 0 : !t
-  // expected-error @below {{(C3) 64 bytes at 64 leave the arena of 64 bytes}}
+  // expected-error @below {{(C3) 64 bytes at 64 exceed the arena of 64 bytes}}
   exec.call "nn.neg"(%0) into (%1) {} workspace 64 at 64 : (!t) into (!t)
 }
 
@@ -271,7 +271,7 @@ exec.program @p entry @forward ranks [0, 1] arena 64 {
 !local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 
 func.func @fused_without_region(%x: !shard, %y: !shard) {
-  // expected-error @below {{(C4) a region is that of 'fused', got 'fused' without one}}
+  // expected-error @below {{(C4) only 'fused' has a region, and it needs one, got 'fused' without one}}
   exec.call "fused"(%x) into (%y) {} : (!shard) into (!shard)
   return
 }
@@ -282,7 +282,7 @@ func.func @fused_without_region(%x: !shard, %y: !shard) {
 !local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 
 func.func @region_of_another(%x: !shard, %y: !shard) {
-  // expected-error @below {{(C4) a region is that of 'fused', got 'nn.neg' with one}}
+  // expected-error @below {{(C4) only 'fused' has a region, and it needs one, got 'nn.neg' with one}}
   exec.call "nn.neg"(%x) into (%y) {} {
   ^bb0(%0: !local):
     %1 = nn.neg %0 : (!local) -> !local

@@ -106,6 +106,6 @@ TEST_F(Builders, ReportASizeThatOverflows) {
   int64_t large = int64_t{1} << 40;
   Value a = value({large, 1}), b = value({large});
   EXPECT_FALSE(nn::create<nn::MulOp>(builder_, loc_, a, b));
-  EXPECT_NE(error_.find("has more bytes than an int64 counts"),
+  EXPECT_NE(error_.find("has more bytes than an int64 can count"),
             std::string::npos);
 }

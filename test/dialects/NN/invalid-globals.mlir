@@ -20,7 +20,7 @@ nn.global @w state : tensor<4xf32> from "f" [0, 16] zero
 // -----
 
 // global_c4
-// expected-error @+1 {{lies at offset 9223372036854775807 with length 16, which is no part of a file}}
+// expected-error @+1 {{lies at offset 9223372036854775807 with length 16, which is not a valid part of a file}}
 nn.global @w state : tensor<4xf32> from "f" [9223372036854775807, 16]
 
 // -----
@@ -32,13 +32,13 @@ nn.global @w state : tensor<4xf32> from "f" [0, 15]
 // -----
 
 // global_c5_uncountable
-// expected-error @+1 {{takes more than an int64 counts}}
+// expected-error @+1 {{takes more than an int64 can count}}
 nn.global @w state : tensor<4294967296x4294967296xf32> from "f" [0, 16]
 
 // -----
 
 func.func @read_c1() {
-  // expected-error @+1 {{names @none, which is no nn.global}}
+  // expected-error @+1 {{names @none, which is not an nn.global}}
   %0 = nn.read @none : tensor<4xf32>
   return
 }
@@ -56,7 +56,7 @@ func.func @read_c2() {
 // -----
 
 func.func @update_c1(%x: tensor<4xf32>) {
-  // expected-error @+1 {{names @update_c1, which is no nn.global}}
+  // expected-error @+1 {{names @update_c1, which is not an nn.global}}
   nn.update @update_c1, %x : tensor<4xf32>
   return
 }

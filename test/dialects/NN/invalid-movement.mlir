@@ -153,7 +153,7 @@ func.func @concat_c1_elements(%x: tensor<4xf32>, %y: tensor<4xi32>) {
 // -----
 
 func.func @concat_c2(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis 2 is not a dimension of a tensor of rank 2}}
   %0 = nn.concat %x {axis = 2} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return
 }
@@ -179,7 +179,7 @@ func.func @concat_long(%x: tensor<9223372036854775807x0xf32>) {
 // -----
 
 func.func @iota_c1() {
-  // expected-error @+1 {{axis 1 is no dimension of a tensor of rank 1}}
+  // expected-error @+1 {{axis 1 is not a dimension of a tensor of rank 1}}
   %0 = nn.iota {axis = 1} : () -> tensor<4xi64>
   return
 }
@@ -187,7 +187,7 @@ func.func @iota_c1() {
 // -----
 
 func.func @gather_c1(%x: tensor<4x8xf32>, %i: tensor<4x3xi64>) {
-  // expected-error @+1 {{axis -1 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis -1 is not a dimension of a tensor of rank 2}}
   %0 = nn.gather %x, %i {axis = -1, batch_dims = 0} : (tensor<4x8xf32>,
       tensor<4x3xi64>) -> tensor<4x4x3xf32>
   return
@@ -214,7 +214,7 @@ func.func @gather_c3(%x: tensor<5x8xf32>, %i: tensor<4x3xi64>) {
 // -----
 
 func.func @take_along_c1(%x: tensor<4x8xf32>, %i: tensor<4x3xi64>) {
-  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis 2 is not a dimension of a tensor of rank 2}}
   %0 = nn.take_along %x, %i {axis = 2} : (tensor<4x8xf32>, tensor<4x3xi64>)
       -> tensor<4x3xf32>
   return
@@ -232,7 +232,7 @@ func.func @take_along_c2(%x: tensor<4x8xf32>, %i: tensor<4x3xi64>) {
 // -----
 
 func.func @resample_c1(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis 2 is not a dimension of a tensor of rank 2}}
   %0 = nn.resample %x {axis = 2, taps = 2, indices = array<i64: 0, 1, 2, 3>,
       weights = array<f64: 0.5, 0.5, 0.5, 0.5>} : (tensor<4x8xf32>)
       -> tensor<2x8xf32>
@@ -262,7 +262,7 @@ func.func @resample_c3(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @arg_reduce_c1(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis 2 is not a dimension of a tensor of rank 2}}
   %0 = nn.arg_reduce %x {axis = 2, kind = "max", last = false}
       : (tensor<4x8xf32>) -> tensor<4xi64>
   return
@@ -289,7 +289,7 @@ func.func @arg_reduce_c2(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @cumulate_c1(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{axis -1 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis -1 is not a dimension of a tensor of rank 2}}
   %0 = nn.cumulate %x {axis = -1, kind = "sum", exclusive = false,
       reverse = false} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return
@@ -307,7 +307,7 @@ func.func @cumulate_c2(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @top_k_c1(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis 2 is not a dimension of a tensor of rank 2}}
   %0 = nn.top_k %x {axis = 2, k = 2, largest = true} : (tensor<4x8xf32>)
       -> tensor<4x2xi64>
   return
@@ -326,7 +326,7 @@ func.func @top_k_c2(%x: tensor<4x8xf32>) {
 
 func.func @insert_c1(%x: tensor<4x8xf32>, %s: tensor<4x2xf32>,
                      %o: tensor<i64>) {
-  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis 2 is not a dimension of a tensor of rank 2}}
   %0 = nn.insert %x, %s, %o {axis = 2} : (tensor<4x8xf32>, tensor<4x2xf32>,
       tensor<i64>) -> tensor<4x8xf32>
   return

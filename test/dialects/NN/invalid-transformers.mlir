@@ -43,7 +43,7 @@ func.func @attention_c2(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x3xf32>,
 
 func.func @attention_c3(%q: tensor<2x3x5x4xf32>, %k: tensor<2x2x7x4xf32>,
     %v: tensor<2x2x7x8xf32>) {
-  // expected-error @+1 {{3 heads of queries are no multiple of 2 heads of keys}}
+  // expected-error @+1 {{3 heads of queries are not a multiple of 2 heads of keys}}
   %0 = nn.attention %q, %k, %v {scale = 0.5 : f64, softcap = 0.0 : f64,
       left = -1, right = 0, offset = 0}
       : (tensor<2x3x5x4xf32>,
@@ -186,7 +186,7 @@ func.func @quantize_c1_zero(%x: tensor<4x8xf32>, %s: tensor<4x2xf32>,
 // -----
 
 func.func @quantize_c2(%x: tensor<4x8xf32>, %s: tensor<4x2xf32>) {
-  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis 2 is not a dimension of a tensor of rank 2}}
   %0 = nn.quantize %x, %s {axis = 2, block = 4} : (tensor<4x8xf32>,
       tensor<4x2xf32>)
       -> tensor<4x8xi8>
@@ -237,7 +237,7 @@ func.func @dequantize_c1(%x: tensor<4x8xi8>, %s: tensor<4x2xf32>,
 // -----
 
 func.func @dequantize_c2(%x: tensor<4x8xi8>, %s: tensor<4x2xf32>) {
-  // expected-error @+1 {{axis -1 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis -1 is not a dimension of a tensor of rank 2}}
   %0 = nn.dequantize %x, %s {axis = -1, block = 4} : (tensor<4x8xi8>,
       tensor<4x2xf32>)
       -> tensor<4x8xf32>

@@ -3,7 +3,7 @@
 // RUN: divisi-opt %s --split-input-file --verify-diagnostics
 
 func.func @countable(%x: tensor<4294967296x4294967296xf32>) {
-  // expected-error @+1 {{uses a tensor of type 'tensor<4294967296x4294967296xf32>', which has more bytes than an int64 counts}}
+  // expected-error @+1 {{uses a tensor of type 'tensor<4294967296x4294967296xf32>', which has more bytes than an int64 can count}}
   %0 = nn.neg %x : (tensor<4294967296x4294967296xf32>)
       -> tensor<4294967296x4294967296xf32>
   return
@@ -13,7 +13,7 @@ func.func @countable(%x: tensor<4294967296x4294967296xf32>) {
 
 func.func @inferred_size(%x: tensor<4294967296x1xf32>,
     %y: tensor<4294967296xf32>) {
-  // expected-error @+1 {{a tensor of type 'tensor<4294967296x4294967296xf32>' has more bytes than an int64 counts}}
+  // expected-error @+1 {{a tensor of type 'tensor<4294967296x4294967296xf32>' has more bytes than an int64 can count}}
   %0 = nn.add %x, %y : (tensor<4294967296x1xf32>, tensor<4294967296xf32>)
       -> tensor<1xf32>
   return
@@ -87,7 +87,7 @@ func.func @compare_c2(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @select_c2(%p: tensor<i1>, %x: tensor<f32>, %y: tensor<i32>) {
-  // expected-error @+1 {{chooses between elements of types 'f32' and 'i32', expected the same type}}
+  // expected-error @+1 {{selects between elements of types 'f32' and 'i32', expected the same type}}
   %0 = nn.select %p, %x, %y : (tensor<i1>, tensor<f32>, tensor<i32>)
       -> tensor<f32>
   return
@@ -123,7 +123,7 @@ func.func @matmul_c2(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
 // -----
 
 func.func @matmul_c3(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
-  // expected-error @+1 {{label 'k' stands twice in "kk"; take the diagonal before}}
+  // expected-error @+1 {{label 'k' occurs twice in "kk"; take the diagonal first}}
   %0 = nn.matmul %a, %b {labels = "kk,kn->kn"} : (tensor<4x8xf32>,
       tensor<8x16xf32>) -> tensor<4x16xf32>
   return
@@ -132,7 +132,7 @@ func.func @matmul_c3(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
 // -----
 
 func.func @matmul_c3_result(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
-  // expected-error @+1 {{label 'm' stands twice in "mm"; take the diagonal before}}
+  // expected-error @+1 {{label 'm' occurs twice in "mm"; take the diagonal first}}
   %0 = nn.matmul %a, %b {labels = "mk,kn->mm"} : (tensor<4x8xf32>,
       tensor<8x16xf32>) -> tensor<4x16xf32>
   return
@@ -150,7 +150,7 @@ func.func @matmul_c4(%a: tensor<4x8xf32>, %b: tensor<9x16xf32>) {
 // -----
 
 func.func @matmul_c5(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
-  // expected-error @+1 {{label 'z' of the result stands in no operand}}
+  // expected-error @+1 {{label 'z' of the result occurs in no operand}}
   %0 = nn.matmul %a, %b {labels = "mk,kn->mz"} : (tensor<4x8xf32>,
       tensor<8x16xf32>) -> tensor<4x16xf32>
   return
@@ -168,7 +168,7 @@ func.func @matmul_c7(%a: tensor<4x8xbf16>, %b: tensor<8x16xbf16>) {
 // -----
 
 func.func @matmul_c6(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
-  // expected-error @+1 {{label 'n' stands in one operand and not in the result; reduce the operand before}}
+  // expected-error @+1 {{label 'n' occurs in one operand but not in the result; reduce the operand first}}
   %0 = nn.matmul %a, %b {labels = "mk,kn->m"} : (tensor<4x8xf32>,
       tensor<8x16xf32>) -> tensor<4xf32>
   return
@@ -345,7 +345,7 @@ func.func @reduce_c2(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @softmax_c1(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  // expected-error @+1 {{axis 2 is not a dimension of a tensor of rank 2}}
   %0 = nn.softmax %x {axis = 2, log = false} : (tensor<4x8xf32>)
       -> tensor<4x8xf32>
   return

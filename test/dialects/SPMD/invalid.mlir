@@ -31,13 +31,13 @@ spmd.grid @g (x = 2) devices [0, 1, 2]
 // -----
 
 // spmd.grid C4
-// expected-error @+1 {{device -1 is no device number}}
+// expected-error @+1 {{device -1 is not a device number}}
 spmd.grid @g (x = 2) devices [0, -1]
 
 // -----
 
 // spmd.grid C4
-// expected-error @+1 {{device 3 stands twice}}
+// expected-error @+1 {{device 3 occurs twice}}
 spmd.grid @g (x = 2) devices [3, 3]
 
 // -----
@@ -86,12 +86,12 @@ func.func private @f(tensor<2xf32, #spmd.local<(x=2:[0,1]), [x], 2>>)
 
 // -----
 
-// expected-error @+1 {{loop 'm' stands twice}}
+// expected-error @+1 {{loop 'm' occurs twice}}
 #split = #spmd.split<@g: m@x, m@y>
 
 // -----
 
-// expected-error @+1 {{carry stands twice}}
+// expected-error @+1 {{carry is given twice}}
 #split = #spmd.split<@g: carry sum@x, carry sum@y>
 
 // -----
@@ -101,7 +101,7 @@ func.func private @f(tensor<2xf32, #spmd.local<(x=2), [y], 4>>)
 
 // -----
 
-// expected-error @+1 {{'most' is no kind of partial value, expected one of sum, prod, max, min, and, or}}
+// expected-error @+1 {{'most' is not a kind of partial value, expected one of sum, prod, max, min, and, or}}
 func.func private @f(tensor<4xf32, #spmd.local<(x=2), [*] partial most {x}, 4>>)
 
 // -----
@@ -130,7 +130,7 @@ func.func @f(%x: tensor<4xf32>) {
 // -----
 
 spmd.grid @g (x = 2)
-// expected-error @+1 {{spmd.split: the operation states no loops that could be split}}
+// expected-error @+1 {{spmd.split: the operation has no loops to split}}
 func.func private @f() attributes {spmd.split = #spmd.split<@g>}
 
 // -----
@@ -331,7 +331,7 @@ func.func @f(%x: tensor<4xf32>) {
 spmd.grid @g (x = 3)
 !rows = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 func.func @f(%x: !rows) {
-  // expected-error @+1 {{does not lie on the grid @g}}
+  // expected-error @+1 {{is not on the grid @g}}
   %0 = spmd.all_gather %x {grid = @g, axes = ["x"]} : !rows -> !rows
   return
 }
@@ -343,7 +343,7 @@ spmd.grid @g (x = 2)
 !rows = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 !more = tensor<2xf32, #spmd.local<(x=2), [x], 3>>
 func.func @f(%x: !rows) {
-  // expected-error @+1 {{leads from a 'tensor<4xf32>' to a 'tensor<3xf32>', expected equal global shapes and element types}}
+  // expected-error @+1 {{goes from a 'tensor<4xf32>' to a 'tensor<3xf32>', expected equal global shapes and element types}}
   %0 = spmd.convert %x {grid = @g} : !rows -> !more
   return
 }

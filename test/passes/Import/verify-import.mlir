@@ -40,7 +40,7 @@ func.func @local(%x: tensor<2x4xf32, #spmd.local<(x=2), [x, *], 4x4>> {nn.name =
 // -----
 
 func.func @foreign(%x: tensor<4xf32> {nn.name = "x"}) {
-  // expected-error@+1 {{may not stand after Import; only nn operators and a return may}}
+  // expected-error@+1 {{is not allowed after Import; only nn operators and a return are}}
   func.call @foreign(%x) : (tensor<4xf32>) -> ()
   return
 }
@@ -48,5 +48,5 @@ func.func @foreign(%x: tensor<4xf32> {nn.name = "x"}) {
 // -----
 
 nn.global @w parameter : tensor<4xf32>
-// expected-error@+1 {{may not stand after Import; a module holds globals and functions}}
+// expected-error@+1 {{is not allowed after Import; a module holds globals and functions}}
 module {}

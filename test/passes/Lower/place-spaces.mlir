@@ -22,7 +22,7 @@ nn.global @m state : tensor<16xf32> zero {spmd.place = #spmd.place<@g: [x]>}
 !u = !exec.buffer<tensor<8x1xf32, #spmd.local<(x=2), [x, *], 16x1>>, @g>
 exec.entry @f inputs ["x"] [!t] outputs ["y", "z"] [!t, !t]
 
-// REPORT: remark: 5 calls work in memory space 'cuda', and 1 with the host: nn.neg (1); 6 copies move 192 bytes
+// REPORT: remark: 5 calls work in memory space 'cuda', and 1 on the host: nn.neg (1); 6 copies move 192 bytes
 // CHECK-LABEL: exec.program @f__0 entry @f ranks [0, 1] arena 0 overlap
 // PLACED-LABEL: exec.program @f__0 entry @f ranks [0, 1] arena {{[0-9]+}}, "cuda" {{[0-9]+}} overlap
 exec.program @f__0 entry @f ranks [0, 1] arena 0 {
@@ -96,8 +96,8 @@ exec.entry @f inputs ["x"] [!part] outputs ["y"] [!shard]
 // A collective meets other ranks with the host, unless the communicator reaches
 // the device. What talks to nobody is there anyway, if what it moves is, or is
 // at hand.
-// REPORT: remark: 3 calls work in memory space 'cuda', and 0 with the host; 4 copies move 112 bytes
-// REPORT: remark: 1 collectives of what lies there meet with the host: all_reduce (1)
+// REPORT: remark: 3 calls work in memory space 'cuda', and 0 on the host; 4 copies move 112 bytes
+// REPORT: remark: 1 collectives of its values go through the host: all_reduce (1)
 // CHECK-LABEL: exec.program @moves
 // REACHED-LABEL: exec.program @moves
 exec.program @moves entry @f ranks [0, 1] arena 0 {
@@ -233,8 +233,8 @@ exec.entry @step body inputs ["i", "x", "g"] [!i, !whole, !shard]
 // REACHED-DAG: exec.copy {{.*}} into %[[X:.*]] on "copy" : {{.*}}tensor<8xf32
 // REACHED-DAG: exec.copy {{.*}} into %[[G:.*]] on "copy" : {{.*}}tensor<4xf32
 // REACHED: exec.loop @step {{.*}} carries (%[[X]]) given (%[[G]]) into (%[[Y]]) spare (%[[Z]])
-// REPORT: remark: 2 calls work in memory space 'cuda', and 0 with the host; 3 copies move 96 bytes
-// REPORT: remark: 1 collectives of what lies there meet with the host: all_reduce (1)
+// REPORT: remark: 2 calls work in memory space 'cuda', and 0 on the host; 3 copies move 96 bytes
+// REPORT: remark: 1 collectives of its values go through the host: all_reduce (1)
 exec.program @around entry @f ranks [0, 1] arena 0 {
   %n = exec.input 0 : !i
   %x = exec.input 1 : !whole
@@ -278,7 +278,7 @@ spmd.grid @g (x = 2)
 exec.entry @f inputs ["x"] [!t] outputs ["y", "z"] [!t, !t]
 
 // Of two fused calls one is what the device does part by part.
-// REPORT: remark: 2 calls work in memory space 'cuda', and 1 with the host: fused (1); 2 copies move 64 bytes
+// REPORT: remark: 2 calls work in memory space 'cuda', and 1 on the host: fused (1); 2 copies move 64 bytes
 // CHECK-LABEL: exec.program @f__0
 exec.program @f__0 entry @f ranks [0, 1] arena 0 {
   %x = exec.input 0 : !t

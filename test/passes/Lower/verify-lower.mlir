@@ -52,7 +52,7 @@ exec.program @p entry @forward ranks [0, 1] arena 0 {
 exec.entry @forward inputs ["a"] [!shard] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 0 {
   %0 = exec.input 0 : !shard
-  // expected-error @below {{is no instruction of an artifact; run write-globals first}}
+  // expected-error @below {{is not an instruction of an artifact; run write-globals first}}
   exec.update @w %0 : !shard
 }
 

@@ -35,7 +35,7 @@ spmd.grid @g (x = 2)
 !whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
 !max = tensor<4xf32, #spmd.local<(x=2), [*] partial prod {x}, 4>>
 func.func @impossible(%0: !whole) -> !max {
-  // expected-error @+1 {{no collectives lead from [*] to [*] partial prod {x}}}
+  // expected-error @+1 {{no collectives go from [*] to [*] partial prod {x}}}
   %1 = spmd.convert %0 {grid = @g} : !whole -> !max
   return %1 : !max
 }

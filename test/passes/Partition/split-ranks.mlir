@@ -80,7 +80,7 @@ func.func @forward(%x: tensor<4xf32>) {
 
 spmd.grid @g (x = 2)
 func.func @forward(%x: tensor<4xf32> {spmd.place = #spmd.place<@g: [*]>}) {
-  // expected-error @+1 {{'nn.neg' op happens on no grid, so no rank would do it; run spmd-partition and spmd-route first}}
+  // expected-error @+1 {{'nn.neg' op is on no grid, so no rank would run it; run spmd-partition and spmd-route first}}
   %0 = nn.neg %x : (tensor<4xf32>) -> tensor<4xf32>
   return
 }

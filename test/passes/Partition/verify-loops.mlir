@@ -6,7 +6,7 @@ spmd.grid @g (x = 2)
 func.func @run(%n: !count {spmd.place = #spmd.place<@g: []>},
     %x: !half {spmd.place = #spmd.place<@g: [x]>})
     -> (!half {spmd.place = #spmd.place<@g: [x]>}) {
-  // expected-error @+1 {{runs @step, which is no body of one part}}
+  // expected-error @+1 {{runs @step, which is not a body of one part}}
   %0 = nn.loop @step(%n, %x) max 3 {spmd.places = [#spmd.place<@g: [x]>]} : (!count, !half) -> !half
   return %0 : !half
 }
@@ -93,7 +93,7 @@ func.func private @step(%n: !count {spmd.place = #spmd.place<@g: []>},
 func.func @run(%n: !count {spmd.place = #spmd.place<@g: []>},
     %x: !whole {spmd.place = #spmd.place<@g: [*]>})
     -> (!whole {spmd.place = #spmd.place<@g: [*]>}) {
-  // expected-error @+1 {{operand 2: does not lie as its place says}}
+  // expected-error @+1 {{operand 2: does not have the layout of its place}}
   %0 = nn.loop @step(%n, %x, %x) max 3 {spmd.places = [#spmd.place<@g: [*]>]} : (!count, !whole, !whole) -> !whole
   return %0 : !whole
 }

@@ -31,7 +31,7 @@ spmd.grid @g (x = 2)
 spmd.grid @h (x = 2) devices [2, 3]
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>}) {
-  // expected-error @+1 {{operand 0 lies on the grid @g, expected @h; a transfer is missing}}
+  // expected-error @+1 {{operand 0 is on the grid @g, expected @h; a transfer is missing}}
   %0 = nn.neg %a {spmd.split = #spmd.split<@h: d0@x>} : (!half) -> !half
   return
 }
@@ -42,7 +42,7 @@ spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 !whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>}) {
-  // expected-error @+1 {{'spmd.convert' op is left; expected steps, run spmd-route}}
+  // expected-error @+1 {{'spmd.convert' op remains; expected steps, run spmd-route}}
   %0 = spmd.convert %a {grid = @g} : !half -> !whole
   return
 }
@@ -67,7 +67,7 @@ func.func @forward(%a: !half) {
 
 spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
-// expected-error @+1 {{argument 0: does not lie as its place says: dimension 0 at x=0 is 0:2, expected 0:4}}
+// expected-error @+1 {{argument 0: does not have the layout of its place: dimension 0 at x=0 is 0:2, expected 0:4}}
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [*]>}) {
   return
 }
@@ -87,7 +87,7 @@ spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     -> (!half {spmd.place = #spmd.place<@g: [*]>}) {
-  // expected-error @+1 {{operand 0: does not lie as its place says: dimension 0 at x=0 is 0:2, expected 0:4}}
+  // expected-error @+1 {{operand 0: does not have the layout of its place: dimension 0 at x=0 is 0:2, expected 0:4}}
   return %a : !half
 }
 
@@ -97,7 +97,7 @@ spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 nn.global @w parameter : tensor<4xf32> {spmd.place = #spmd.place<@g: [*]>}
 func.func @forward() {
-  // expected-error @+1 {{the value of the global: does not lie as its place says: dimension 0 at x=0 is 0:2, expected 0:4}}
+  // expected-error @+1 {{the value of the global: does not have the layout of its place: dimension 0 at x=0 is 0:2, expected 0:4}}
   %0 = nn.read @w : !half
   return
 }
@@ -125,7 +125,7 @@ func.func @forward() {
 // Summands may not enter: nobody outside has them.
 spmd.grid @g (x = 2)
 !sum = tensor<4xf32, #spmd.local<(x=2), [*] partial sum {x}, 4>>
-// expected-error @+1 {{argument 0: its place is partial; what enters, leaves or stays must be the value, not summands of it}}
+// expected-error @+1 {{argument 0: its place is partial; arguments, results and globals hold the value, not summands of it}}
 func.func @forward(%a: !sum {spmd.place = #spmd.place<@g: [*] partial sum {x}>}) {
   return
 }
@@ -144,7 +144,7 @@ func.func @forward(%a: !sum {spmd.place = #spmd.place<@g: [*]>}) {
 // Computed when the program was whole.
 spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
-// expected-error @+1 {{computes something else than the program that was partitioned, first in result or update 0; if that is meant, edit the program before the partition stage, or drop spmd.computes}}
+// expected-error @+1 {{does not compute the same as the program before partitioning, first in result or update 0; if this is intended, edit the program before the partition stage, or drop spmd.computes}}
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     -> (!half {spmd.place = #spmd.place<@g: [x]>})
     attributes {spmd.computes = array<i64: 1>} {
@@ -184,7 +184,7 @@ func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
   return
 }
-// expected-error @+1 {{is one of several of its entry, but says not for which ranks; run split-ranks}}
+// expected-error @+1 {{is one of several functions of its entry, but has no ranks; run split-ranks}}
 func.func @f1(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     attributes {spmd.entry = "f"} {
   return
@@ -208,7 +208,7 @@ func.func @f1(%a: !half {spmd.place = #spmd.place<@g: [x]>})
 
 spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
-// expected-error @+1 {{happens on the grid @g, of which not all ranks of its function are}}
+// expected-error @+1 {{runs on the grid @g, of which not all ranks of its function are}}
 func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     attributes {spmd.entry = "f", spmd.ranks = array<i32: 1, 2>} {
   return
@@ -222,13 +222,13 @@ spmd.grid @g (x = 2)
 !whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
 func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
-  // expected-note @+1 {{they do this}}
+  // expected-note @+1 {{the other operation is here}}
   %0 = spmd.all_gather %a {grid = @g, axes = ["x"], tag = 0 : i64} : !half -> !whole
   return
 }
 func.func @f1(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
-  // expected-error @+1 {{is not what other ranks do under the tag 0}}
+  // expected-error @+1 {{differs from the operation of other ranks with the tag 0}}
   %0 = spmd.exchange %a {grid = @g, axes = ["x"], tag = 0 : i64} : !half -> !whole
   return
 }
@@ -247,7 +247,7 @@ func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>, spmd.index = 0 : i64
 func.func @f1(%a: !half {spmd.place = #spmd.place<@g: [x]>, spmd.index = 0 : i64},
               %b: !half {spmd.place = #spmd.place<@g: [x]>, spmd.index = 1 : i64})
     attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
-  // expected-error @+1 {{moves another value than other ranks do under the tag 0}}
+  // expected-error @+1 {{moves another value than other ranks with the tag 0}}
   %0 = spmd.all_gather %b {grid = @g, axes = ["x"], tag = 0 : i64} : !half -> !whole
   return
 }

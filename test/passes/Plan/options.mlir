@@ -52,7 +52,7 @@
 // MEMORY: error: no plan fits into the memory limit of 30000 bytes per device (--memory-limit): at {{.*}} (nn.matmul) at least 98304 bytes are in use, 68304 more than the limit of 30000; the globals have 65536 bytes over 2 devices; raise --memory-limit or take more devices
 // RANDOM: error: the solver random takes a number of devices or a mesh and a seed, no degrees of parallelism and no memory limit
 // AGAIN: error: the module has strategies already, which the solver random would overwrite; plan a module without
-// OTHER: error: the module has the grid @g, which is not the mesh that is asked for; remove one of them
+// OTHER: error: the module has the grid @g, which is not the requested mesh; remove one of them
 // NEGATIVE: error: the number of devices is -1, expected 1 to 4096
 // CLUSTER: error: {{.*}}abacus
 // DATA: error: the data parallel size 3 does not divide the number of devices, 4

@@ -2,7 +2,7 @@
 // another.
 // RUN: not divisi-opt %s --nn-plan 2>&1 | FileCheck %s
 
-// CHECK: error: 'nn.neg' op takes operand 0 by way of another stop than an operator that is alike; give both the same in spmd.stops
+// CHECK: error: 'nn.neg' op takes operand 0 through another stop than an equivalent operator; give both the same in spmd.stops
 // CHECK: note: the other operator is here
 spmd.grid @g (x = 2)
 func.func @forward(%x: tensor<4xf32>) {

@@ -24,7 +24,7 @@ func.func @forward() -> (tensor<4xf32> {spmd.place = #spmd.place<@g: [*]>}) {
 
 // A value cannot rest as a sum that is not summed.
 spmd.grid @g (x = 2)
-// expected-error @below {{'func.func' op argument 0 rests as a partial sum; places hold whole values}}
+// expected-error @below {{'func.func' op argument 0 is stored as a partial sum; places hold whole values}}
 func.func @forward(%x: tensor<4xf32> {spmd.place = #spmd.place<@g: [*] partial sum {x}>})
     -> (tensor<4xf32> {spmd.place = #spmd.place<@g: [*]>}) {
   return %x : tensor<4xf32>

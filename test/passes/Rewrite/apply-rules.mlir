@@ -5,7 +5,7 @@
 // RUN: not divisi-opt %s --apply-rules=names=nonsense 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not divisi-opt %s --apply-rules=names=activate-before-transposing 2>&1 | FileCheck %s --check-prefix=LOOPS
 
-// UNKNOWN: error: 'nonsense' is no rule that is proved; docs/rules.md lists those that are
+// UNKNOWN: error: 'nonsense' is not a proved rule; docs/rules.md lists those that are
 // LOOPS: error: the rule 'activate-before-transposing' would loop: at no sizes that were tried its target takes less than its source
 
 nn.global @v parameter : tensor<8x3xf32>

@@ -110,8 +110,7 @@ TEST_F(ArtifactFileTest, nobodyVouchesForNothing) {
   bad[60] = 1;
   overwrite(bad);
   EXPECT_THAT(open().message(),
-              HasSubstr("damaged artifact: it has no native code to vouch "
-                        "for"));
+              HasSubstr("damaged artifact: it has no native code to sign"));
 }
 
 TEST_F(ArtifactFileTest, truncationIsFoundAtEveryLength) {

@@ -77,7 +77,7 @@ TEST(HostExchangeTest, theFirstHostDoesNotCome) {
   EXPECT_EQ(second.status().code(), ExitCode::Device);
   EXPECT_THAT(second.status().message(),
               HasSubstr("GROUP_RANK 0 did not come within 50 ms, one port "
-                        "behind MASTER_PORT="));
+                        "above MASTER_PORT="));
 }
 
 TEST(HostExchangeTest, anAddressThatIsNoneIsRefused) {

@@ -143,8 +143,8 @@ TEST(RendezvousTest, aPlaceThatIsTakenIsRefused) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.status().code(), ExitCode::Usage);
   EXPECT_THAT(second.status().message(),
-              HasSubstr("the 2 guests cannot meet: Address already in use; is "
-                        "there another one with CHAIR 0?"));
+              HasSubstr("the 2 guests cannot connect: Address already in use; "
+                        "is there another one with CHAIR 0?"));
 }
 
 TEST(RendezvousTest, nobodyHasOpenedIt) {

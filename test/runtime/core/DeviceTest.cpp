@@ -317,13 +317,13 @@ TEST_F(DeviceTest, whatLiesInTheWrongSpaceIsRefused) {
        [](auto &, auto &p) { p.set_device_arena_bytes(0, -64); }},
       {"its workspace is at bytes 448 + 256 of an arena of 640",
        [&](auto &, auto &p) { call(p, 2).set_workspace_offset(448); }},
-      {"it gives out buffer 8, which lies in 'test', not with the host",
+      {"it outputs buffer 8, which lies in 'test', expected host memory",
        [](auto &, auto &p) {
          p.mutable_instructions(7)->mutable_output()->set_source(8);
        }},
-      {"it leads from 'host' to 'test', which only a copy on queue 'copy' does",
+      {"it goes from 'host' to 'test', which only a copy on queue 'copy' does",
        [](auto &, auto &p) { p.mutable_instructions(0)->set_queue(0); }},
-      {"it leads from 'test' to 'host', which only a copy on queue 'copy' does",
+      {"it goes from 'test' to 'host', which only a copy on queue 'copy' does",
        [](auto &, auto &p) {
          p.mutable_instructions(5)->mutable_collective()->set_source(8);
        }},

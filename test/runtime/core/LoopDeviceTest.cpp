@@ -140,15 +140,15 @@ TEST_F(LoopDeviceTest, whatDoesNotFitTheBodyIsRefused) {
   const Backend *backends[] = {&host, &onDevice_};
   EXPECT_EQ(verifyManifest(loopManifest(), backends).message(), "");
   const LoopDamage damages[] = {
-      {"buffer 1 does not lie as the body has it",
+      {"buffer 1 does not have the layout of the body's",
        [](auto &, auto &loop, auto &) { loop.set_carried(0, X); }},
-      {"buffer 2 does not lie as the body has it",
+      {"buffer 2 does not have the layout of the body's",
        [](auto &, auto &loop, auto &) { loop.set_given(0, F); }},
-      {"buffer 3 does not lie as the body has it",
+      {"buffer 3 does not have the layout of the body's",
        [](auto &, auto &loop, auto &) { loop.set_results(0, Y); }},
       {"the body needs an arena of 64 bytes in 'test' on rank 0, got 0",
        [](auto &, auto &loop, auto &) { loop.clear_device_arena(); }},
-      {"it writes buffer 8, which cuts into buffer 7 of its own",
+      {"it writes buffer 8, which overlaps buffer 7 of its own",
        [](auto &m, auto &, auto &) {
          pb::Program &p = *m.mutable_entries(0)->mutable_programs(0);
          p.mutable_buffers(Arena)->set_arena_offset(

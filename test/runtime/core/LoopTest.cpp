@@ -124,12 +124,12 @@ TEST(VerifyLoopTest, theBodyIsBehindTheEntryAndRunOnce) {
   EXPECT_EQ(complaint(loopManifest()), "");
   pb::Manifest m = loopManifest();
   loop(m).set_body(0);
-  EXPECT_THAT(complaint(m), HasSubstr("it runs entry 0, expected a body behind "
-                                      "its own entry"));
+  EXPECT_THAT(
+      complaint(m),
+      HasSubstr("it runs entry 0, expected a body after its own entry"));
   m = loopManifest();
   m.mutable_entries()->SwapElements(0, 1);
-  EXPECT_EQ(complaint(m),
-            "entry 'f' comes behind a body, expected bodies last");
+  EXPECT_EQ(complaint(m), "entry 'f' comes after a body, expected bodies last");
   m = loopManifest();
   program(m).mutable_instructions()->DeleteSubrange(0, 1);
   program(m).mutable_instructions(0)->mutable_output()->set_source(X);
@@ -181,7 +181,7 @@ TEST(VerifyLoopTest, theBodyGetsWhatItExpects) {
   m = loopManifest();
   loop(m).set_given(0, N);
   EXPECT_THAT(complaint(m),
-              HasSubstr("buffer 0 does not lie as the body has it"));
+              HasSubstr("buffer 0 does not have the layout of the body's"));
   m = loopManifest();
   loop(m).set_given(0, 99);
   EXPECT_THAT(complaint(m), HasSubstr("buffer 99 of 6"));
@@ -191,14 +191,14 @@ TEST(VerifyLoopTest, theBodyGetsWhatItExpects) {
   }
   program(m).mutable_buffers(N)->set_tensor(m.entries(0).inputs(0).tensor());
   EXPECT_THAT(complaint(m),
-              HasSubstr("input 0 of the body is no i64 to count with"));
+              HasSubstr("input 0 of the body is not an i64 that counts"));
   // It returns the gathered value.
   m = loopManifest();
   uint32_t whole = program(m, 1).buffers(3).tensor();
   m.mutable_entries(1)->mutable_outputs(0)->set_tensor(whole);
   program(m, 1).mutable_instructions(3)->mutable_output()->set_source(3);
-  EXPECT_THAT(complaint(m), HasSubstr("output 0 of the body does not lie as "
-                                      "input 1, which it becomes"));
+  EXPECT_THAT(complaint(m), HasSubstr("output 0 of the body differs in layout "
+                                      "from input 1, which it becomes"));
 }
 
 TEST(VerifyLoopTest, itsRanksHaveTheBodyAndRoomForIt) {
@@ -217,18 +217,20 @@ TEST(VerifyLoopTest, itsRanksHaveTheBodyAndRoomForIt) {
 TEST(VerifyLoopTest, itWritesBytesThatNobodyElseHas) {
   pb::Manifest m = loopManifest();
   loop(m).set_spares(0, Y);
-  EXPECT_THAT(complaint(m), HasSubstr("it writes buffer 3, which cuts into "
-                                      "buffer 3 of its own"));
+  EXPECT_THAT(
+      complaint(m),
+      HasSubstr("it writes buffer 3, which overlaps buffer 3 of its own"));
   m = loopManifest();
   program(m).mutable_buffers(Arena)->set_arena_offset(
       program(m).buffers(Spare).arena_offset());
-  EXPECT_THAT(complaint(m), HasSubstr("it writes buffer 5, which cuts into "
-                                      "buffer 4 of its own"));
+  EXPECT_THAT(
+      complaint(m),
+      HasSubstr("it writes buffer 5, which overlaps buffer 4 of its own"));
   // Spares have no value afterwards.
   m = loopManifest();
   program(m).mutable_instructions(1)->mutable_output()->set_source(Spare);
   EXPECT_THAT(complaint(m), HasSubstr("it reads buffer 4, which has not been "
-                                      "written, or has been written over"));
+                                      "written, or has been overwritten"));
 }
 
 /// With a global that the entry writes, in what comes behind a commit.
@@ -290,8 +292,8 @@ TEST(VerifyLoopTest, allElseIsBeforeItOrBehindIt) {
   program(m).mutable_instructions(1)->mutable_output()->set_source(X);
   program(m).mutable_instructions(1)->clear_after();
   EXPECT_THAT(complaint(m),
-              HasSubstr("it touches what a loop keeps apart and may run at the "
-                        "same time as instruction 0 (again), which does, too"));
+              HasSubstr("it touches the order of loops and may run at the same "
+                        "time as instruction 0 (again), which does, too"));
 }
 
 TEST(VerifyLoopTest, moreBytesThanCanBeCounted) {

@@ -143,7 +143,7 @@ TEST(RuntimeMessages, OfInstructions) {
                 program(m).mutable_buffers(2)->set_arena_offset(
                     program(m).buffers(1).arena_offset());
               }),
-              HasSubstr("the result of the transfer lies over its source"));
+              HasSubstr("the result of the transfer overlaps its source"));
   pb::Manifest manifest = validManifest();
   call(manifest).set_op(operatorNumber(manifest, "test.refused"));
   SessionOptions options = testOptions();

@@ -143,13 +143,14 @@ TEST(SessionFusedTest, saysWhatIsWrong) {
   EXPECT_THAT(refusal([&](pb::Manifest &m) { fused(m).set_results(0, 0); }),
               HasSubstr("its result is value 0, expected one of 1 to 4 that is "
                         "no other result"));
-  EXPECT_THAT(refusal([&](pb::Manifest &m) {
-                uint32_t tensor = copyTensor(m, program(m).buffers(1).tensor());
-                m.mutable_tensors(int(tensor))->mutable_layout()->Clear();
-                m.mutable_tensors(int(tensor))->mutable_layout()->add_dims();
-                fused(m).mutable_parts(2)->set_results(0, tensor);
-              }),
-              HasSubstr("result 0 does not lie as what its parts make"));
+  EXPECT_THAT(
+      refusal([&](pb::Manifest &m) {
+        uint32_t tensor = copyTensor(m, program(m).buffers(1).tensor());
+        m.mutable_tensors(int(tensor))->mutable_layout()->Clear();
+        m.mutable_tensors(int(tensor))->mutable_layout()->add_dims();
+        fused(m).mutable_parts(2)->set_results(0, tensor);
+      }),
+      HasSubstr("result 0 does not have the layout of its parts' result"));
   EXPECT_THAT(
       refusal([&](pb::Manifest &m) {
         uint32_t tensor = copyTensor(m, program(m).buffers(1).tensor());

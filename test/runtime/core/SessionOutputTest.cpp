@@ -233,9 +233,10 @@ TEST(SessionCodeTest, damagedCodeIsNotRun) {
   Status status = Session::open(path, testOptions()).status();
   std::filesystem::remove(path);
   EXPECT_EQ(status.code(), ExitCode::Invalid);
-  EXPECT_THAT(status.message(),
-              HasSubstr("damaged artifact: code for 'test-machine' does not "
-                        "have the hash that it should have"));
+  EXPECT_THAT(
+      status.message(),
+      HasSubstr(
+          "damaged artifact: code for 'test-machine' does not match its hash"));
 }
 
 /// x -> reversed, with one element more -> y
@@ -268,17 +269,17 @@ TEST(SessionFormatTest, nothingElseKnowsThem) {
     damage(*manifest.mutable_entries(0)->mutable_programs(0));
     return openSession(manifest).status().message();
   };
-  EXPECT_THAT(refusal([](pb::Program &program) {
-                program.mutable_instructions(2)->mutable_output()->set_source(
-                    1);
-              }),
-              HasSubstr("buffer 1 has the format 'reversed', which only calls "
-                        "know"));
+  EXPECT_THAT(
+      refusal([](pb::Program &program) {
+        program.mutable_instructions(2)->mutable_output()->set_source(1);
+      }),
+      HasSubstr(
+          "buffer 1 has the format 'reversed', which only calls support"));
   EXPECT_THAT(refusal([](pb::Program &program) {
                 program.mutable_buffers(0)->set_format("reversed");
               }),
-              HasSubstr("buffer 0: it has the format 'reversed', which only "
-                        "what lies in an arena may"));
+              HasSubstr("buffer 0: it has the format 'reversed', which only a "
+                        "buffer in an arena may have"));
   EXPECT_THAT(refusal([](pb::Program &program) {
                 program.mutable_buffers(1)->set_bytes(64);
               }),

@@ -189,7 +189,7 @@ TEST(SessionRanksTest, viewsThatDoNotFitAreRefused) {
   EXPECT_EQ(message(view, good), "input 'x': got 1 strides for 2 dimensions");
   view.strides = {0, 0};
   EXPECT_EQ(message(good, view),
-            "output 'y': a stride of 0 puts several elements in one place");
+            "output 'y': a stride of 0 makes several elements share memory");
   view = good;
   view.data = nullptr;
   EXPECT_EQ(message(good, view), "output 'y': it has no memory");

@@ -155,12 +155,11 @@ TEST(KernelMessages, OfAttention) {
   TensorInfo x = f32({5, 6}), angles = f32({5, 3});
   Attributes halves = {{"interleaved", int64_t(0)}};
   EXPECT_EQ(refusal("nn.rotary", halves, {x, angles, f32({5, 2})}, {x}),
-            "nn.rotary: cosines [5, 3] and sines [5, 2] do not fit to [5, 6]");
-  EXPECT_EQ(refusal("nn.quantize",
-                    {{"axis", int64_t(1)}, {"block", int64_t(4)}},
-                    {x, f32({5, 3})}, {TensorInfo::whole(DType::I8, {5, 6})}),
-            "nn.quantize: operand 1 has shape [5, 3], which does not fit to "
-            "[5, 6]");
+            "nn.rotary: cosines [5, 3] and sines [5, 2] do not fit [5, 6]");
+  EXPECT_EQ(
+      refusal("nn.quantize", {{"axis", int64_t(1)}, {"block", int64_t(4)}},
+              {x, f32({5, 3})}, {TensorInfo::whole(DType::I8, {5, 6})}),
+      "nn.quantize: operand 1 has shape [5, 3], which does not fit [5, 6]");
 }
 
 TEST(KernelMessages, OfProducts) {
@@ -176,7 +175,7 @@ TEST(KernelMessages, OfProducts) {
             "nn.matmul: attribute 'labels' is 'mm,kn->mn', expected letters, "
             "each once per tensor");
   EXPECT_EQ(matmul("mk,qn->mn"),
-            "nn.matmul: label 'k' stands in one tensor only, expected two");
+            "nn.matmul: label 'k' occurs in one tensor only, expected two");
   EXPECT_EQ(matmul("mkb,kn->mnb"),
             "nn.matmul: operand 0 has rank 2, expected 3");
   EXPECT_EQ(refusal("nn.matmul", {}, {a, b}, {c}),
@@ -197,7 +196,7 @@ TEST(KernelMessages, OfWindows) {
                        {"groups", int64_t(2)}};
   EXPECT_EQ(refusal("nn.conv", window, {f32({1, 4, 5}), f32({4, 4, 1})},
                     {f32({1, 4, 5})}),
-            "nn.conv: weights of shape [4, 4, 1] in 2 groups do not fit to an "
+            "nn.conv: weights of shape [4, 4, 1] in 2 groups do not fit an "
             "operand of shape [1, 4, 5]");
   EXPECT_EQ(refusal("nn.pool_max", {}, {f32({})}, {f32({})}),
             "nn.pool_max: got a scalar, expected at least one dimension");

@@ -276,11 +276,11 @@ TEST(OrderTest, whatIsNotInOrderIsRefused) {
             [](pb::Manifest &, pb::Program &first, pb::Program &) {
               first.mutable_instructions(1)->set_after(0, 1);
             }},
-           {"communicator 'forward' names a grid or an axis that is not there",
+           {"communicator 'forward' names an unknown grid or axis",
             [](pb::Manifest &manifest, pb::Program &, pb::Program &) {
               manifest.mutable_communicators(0)->add_axes(1);
             }},
-           {"communicator 'backward' names a grid or an axis that is not there",
+           {"communicator 'backward' names an unknown grid or axis",
             [](pb::Manifest &manifest, pb::Program &, pb::Program &) {
               manifest.mutable_communicators(1)->set_target(2);
             }},

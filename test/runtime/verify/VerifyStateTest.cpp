@@ -60,7 +60,7 @@ TEST(VerifyTest, anOldValueIsGoneOnceItIsWrittenOver) {
   program.mutable_instructions()->SwapElements(1, 2);
   EXPECT_EQ(verify(manifest).message(),
             "entry 'f', program 0, instruction 2 (node of test.add): it reads "
-            "buffer 0, which has not been written, or has been written over");
+            "buffer 0, which has not been written, or has been overwritten");
   program.mutable_instructions(2)->mutable_call()->set_operands(0, 1);
   sayInPlace(program);
   EXPECT_EQ(verify(manifest).message(), "");

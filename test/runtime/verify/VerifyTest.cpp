@@ -159,9 +159,9 @@ TEST(VerifyTest, gridsAndLayouts) {
        [](Victim v) {
          v.manifest.mutable_grids(0)->mutable_devices()->RemoveLast();
        }},
-      {"grid 'pair': rank 0 is out of range or stands twice",
+      {"grid 'pair': rank 0 is out of range or occurs twice",
        [](Victim v) { v.manifest.mutable_grids(0)->set_devices(1, 0); }},
-      {"grid 'one': rank 3 is out of range or stands twice",
+      {"grid 'one': rank 3 is out of range or occurs twice",
        [](Victim v) { v.manifest.mutable_grids(1)->set_devices(0, 3); }},
       {"grid 9 of 2", [](Victim v) { v.tensor(2).set_grid(9); }},
       {"unknown element type 'f33'",
@@ -180,7 +180,7 @@ TEST(VerifyTest, gridsAndLayouts) {
        }},
       {"the shard [3, 6) lies outside of a dimension of 5",
        [](Victim v) { v.layout(2).mutable_dims(0)->set_bounds(3, 6); }},
-      {"output 'y' leaves an element to nobody",
+      {"output 'y' leaves an element unassigned",
        [](Victim v) {
          pb::Entry &entry = *v.manifest.mutable_entries(0);
          pb::DimLayout &dim = *ownTensor(v.manifest, *entry.mutable_outputs(0))
@@ -189,7 +189,7 @@ TEST(VerifyTest, gridsAndLayouts) {
          dim.add_bounds(1);
          dim.add_bounds(5);
        }},
-      {"global 'm': a global cannot be partial, nor leave an element to nobody",
+      {"global 'm': a global cannot be partial or leave an element unassigned",
        [](Victim v) {
          pb::DimLayout &dim =
              *ownTensor(v.manifest, *v.manifest.mutable_globals(0))
@@ -227,11 +227,11 @@ TEST(VerifyTest, buffersAndPrograms) {
        [](Victim v) { v.buffer(2).set_bytes(35); }},
       {"buffer 1: global 4 of 1", [](Victim v) { v.buffer(1).set_global(4); }},
       {"buffer 0: input 4 of 1", [](Victim v) { v.buffer(0).set_input(4); }},
-      {"buffer 2: it does not lie as its global does at rest",
+      {"buffer 2: its layout differs from that of its global at rest",
        [](Victim v) { v.buffer(2).set_global(0); }},
-      {"buffer 3: it does not lie as its input does",
+      {"buffer 3: its layout differs from that of its input",
        [](Victim v) { v.buffer(3).set_input(0); }},
-      {"buffer 2: it lies nowhere",
+      {"buffer 2: it has no location",
        [](Victim v) { v.buffer(2).clear_where(); }},
       {"buffer 2: a view of buffer 2, which does not come before it",
        [](Victim v) { v.buffer(2).set_view(2); }},
@@ -273,34 +273,32 @@ TEST(VerifyTest, callsAndValues) {
        [](Victim v) { v.call().set_results(0, 1); }},
       {"it reads buffer 4, which has not been written",
        [](Victim v) { v.call().set_operands(0, 4); }},
-      {"two results lie at the same bytes",
-       [](Victim v) { v.call().add_results(2); }},
-      {"result 0 lies at the place of operand 0, which the call does not say",
+      {"two results share bytes", [](Victim v) { v.call().add_results(2); }},
+      {"result 0 overlaps operand 0, which the call does not declare",
        [](Victim v) {
          pb::Instruction &again = *v.program().add_instructions();
          again = v.program().instructions(0);
          again.mutable_call()->set_operands(0, 4);
          again.mutable_call()->set_results(0, 4);
        }},
-      {"it says that result 0 lies at the place of operand 0, where it does "
-       "not",
+      {"it declares that result 0 overlaps operand 0, but it does not",
        [](Victim v) { v.call().add_in_place(); }},
       {"its workspace is at bytes 32 + 64",
        [](Victim v) { v.call().set_workspace_offset(32); }},
       {"its workspace is at bytes -1 + 64",
        [](Victim v) { v.call().set_workspace_offset(-1); }},
-      {"its workspace cuts into buffer 2",
+      {"its workspace overlaps buffer 2",
        [](Victim v) { v.call().set_workspace_offset(0); }},
       // z written over y's bytes, in part: y is then gone.
-      {"the result of a copy cuts into its source",
+      {"the result of a copy overlaps its source",
        [](Victim v) {
          v.program().set_arena_bytes(1024);
          v.buffer(3).set_bytes(128);
          v.buffer(4).set_arena_offset(v.buffer(3).arena_offset() + 64);
        }},
-      {"source and result of a copy lie differently",
+      {"source and result of a copy differ in layout",
        [](Victim v) { v.instruction(2).mutable_copy()->set_result(2); }},
-      {"result buffer 6 cuts into operand buffer 4",
+      {"result buffer 6 overlaps operand buffer 4",
        [](Victim v) {
          v.program().set_arena_bytes(1024);
          v.buffer(4).set_bytes(128);
@@ -319,7 +317,7 @@ TEST(VerifyTest, collectivesAndTransfers) {
   expectFound({
       {"unknown collective 'gather'",
        [](Victim v) { v.collective().set_kind("gather"); }},
-      {"axis 1 is out of range or stands twice",
+      {"axis 1 is out of range or occurs twice",
        [](Victim v) { v.collective().set_axes(0, 1); }},
       {"position 0 needs elements that its group does not hold",
        [](Victim v) { v.collective().clear_axes(); }},
@@ -330,9 +328,9 @@ TEST(VerifyTest, collectivesAndTransfers) {
        }},
       {"all_reduce: the partial axes of source and result do not fit",
        [](Victim v) { v.collective().set_kind("all_reduce"); }},
-      {"the result of all_gather lies over its source",
+      {"the result of all_gather overlaps its source",
        [](Victim v) { v.buffer(3).set_arena_offset(0); }},
-      {"tag 2 stands twice in the program",
+      {"tag 2 occurs twice in the program",
        [](Victim v) { v.collective().set_tag(2); }},
       {"rank 2 does not take part, but is in its grid",
        [](Victim v) { v.instruction(0, 1).mutable_transfer()->set_tag(3); }},
@@ -364,7 +362,7 @@ TEST(VerifyTest, collectivesAndTransfers) {
        [](Victim v) { v.instruction(3).mutable_transfer()->clear_source(); }},
       {"rank 0 has a result but is not in its grid",
        [](Victim v) { v.instruction(3).mutable_transfer()->set_result(3); }},
-      {"the source buffer 2 does not lie as the transfer says",
+      {"the source buffer 2 does not have the layout of the transfer",
        [](Victim v) { v.instruction(3).mutable_transfer()->set_source(2); }},
       {"grid 5 of 2", [](Victim v) { v.to(3).set_grid(5); }},
       {"tensor 99 of 3",
@@ -385,7 +383,7 @@ TEST(VerifyTest, outputs) {
        [](Victim v) {
          *v.program(1).add_instructions() = v.program(1).instructions(1);
        }},
-      {"buffer 4 does not lie as the output does",
+      {"buffer 4 differs in layout from the output",
        [](Victim v) {
          v.program().add_instructions()->mutable_output()->set_source(4);
        }},
@@ -396,7 +394,7 @@ TEST(VerifyTest, commitsAndGlobals) {
   expectFound({
       {"buffer 5: global 3 of 1",
        [](Victim v) { v.buffer(5).set_new_global(3); }},
-      {"buffer 5: it does not lie as its global does at rest",
+      {"buffer 5: its layout differs from that of its global at rest",
        [](Victim v) { v.buffer(5).set_tensor(v.buffer(2).tensor()); }},
       {"a program commits once",
        [](Victim v) {
