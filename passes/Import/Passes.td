@@ -15,24 +15,26 @@ def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
   let summary = "recognise attention that the rules do not cover";
   let description = [{
     Precondition: values are global; products have absorbed what they can. Rules
-    have found attention of four dims: this pass is about that of more or fewer,
-    as of windows, and about masks that are added one after the other, for which
-    a rule would have to be proved at more dims, or at all ways to broadcast.
+    have found attention of four dims. This pass handles attention of more or
+    fewer dims, as in windowed attention, and masks added one after another, for
+    which a rule would have to be proved at more dims, or for all ways to
+    broadcast.
 
     Effect: softmax(scale * q.k + mask).v, of one element type, becomes
-    `nn.attention`, if nothing else uses what lies between. Dimensions may come
-    in any order and number. The scale may stand at q, at k or behind their
-    product, at several of them too, and be another for each query: queries are
-    multiplied then. Keys and values may be repeated for heads of queries that
-    share them, which they need not be. Products may be capped. Masks may be added, also before a
-    scale of at most 1, and be booleans that choose -inf, or a number of f32 to
-    which products add nothing; such a number may also bound masked products
-    from below. Several become one, in their order. Rows that attend nothing are
-    NaN, unless NaN of the weights is replaced by 0. Two layers with a softmax
-    between, whose keys and values are weights, stay as they are.
+    `nn.attention` if the intermediate values have no other use. Dimensions may
+    come in any order and number. The scale may be at q, at k or after their
+    product, also at several of them, and may differ per query: queries are then
+    multiplied. Keys and values that are repeated for the query heads that share
+    them are taken before the repetition. Products may be capped. Masks may be
+    added, also before a scale of at most 1; they may be booleans that select
+    -inf, or a number of f32 that is so low that products are negligible; such a
+    number may also bound masked products from below. Several masks become one,
+    in their order. Rows that attend nothing are NaN, unless NaN of the weights
+    is replaced by 0. Two layers with a softmax between them, whose keys and
+    values are weights, are left unchanged.
 
-    Postcondition: the values are the same up to rounding, where what is not
-    attended is finite.
+    Postcondition: the values are equal up to rounding, if values that are not
+    attended are finite.
 
     ```mlir
     %0 = nn.matmul %q, %k {labels = "bshd,bthd->bhst"} : …
@@ -52,9 +54,9 @@ def FoldScales : Pass<"nn-fold-scales", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: values are global.
 
-    Effect: a scale per channel behind a convolution, known before any run, goes
-    into the weights, if nobody else uses them; of two shifts behind one
-    another, and of a shift that is scaled, one is left. All of that from
+    Effect: a scale per channel after a convolution, known before any run, is
+    folded into the weights if they have no other use; consecutive shifts, and a
+    shift that is scaled, become one shift. All of them have to come from
     parameters that no entry updates, of f32 or f64.
 
     Postcondition: the values are the same up to rounding.
@@ -76,10 +78,10 @@ def MoveCodes : Pass<"nn-move-codes", "::mlir::func::FuncOp"> {
   let description = [{
     Precondition: values are global.
 
-    Effect: what moves elements, or takes the largest, between a dequantize and
-    a quantize of one equal scale and zero point does so with codes. A transpose or
-    reshape comes behind what quantizes it, and a transpose behind a dequantize
-    for a product, which absorbs it.
+    Effect: operators that move elements or take maxima between a dequantize and
+    a quantize of equal scale and zero point work on codes. A transpose or
+    reshape moves after the quantize of its result; a transpose moves after a
+    dequantize if a product then absorbs it.
 
     Postcondition: the values are the same.
 
@@ -100,16 +102,16 @@ def IntegerProducts : Pass<"nn-integer-products", "::mlir::func::FuncOp"> {
     Precondition: dims and labels are final, values are global.
 
     Effect: a convolution or contraction of tensors of i8 or ui8 that are
-    dequantized, or cast and less a zero point, becomes one of integers, with
-    the product of their scales behind it. Zero points are known and one number
-    each; scales differ at most along one dimension that the result keeps;
-    weights of a convolution have a zero point of 0, or 128 if they are ui8. The
-    left operand of a contraction may have one that is known when it runs. A
-    dequantize of several users is repeated for each; one that is added becomes
-    `nn.add_dequantized`.
+    dequantized, or cast minus a zero point, becomes one of integers, followed
+    by a dequantize with the product of their scales. Zero points are known and
+    one number each; scales differ at most along one dimension that the result
+    keeps; weights of a convolution have a zero point of 0, or 128 if they are
+    ui8. The left operand of a contraction may have a zero point known only at
+    run time. A dequantize of several users is repeated for each; one that is
+    added becomes `nn.add_dequantized`.
 
-    Postcondition: sums are exact, and scales are multiplied behind them: values
-    are the same up to rounding, which may change a code by one step.
+    Postcondition: sums are exact, and scales are multiplied after them: values
+    are equal up to rounding, which may change a code by one step.
 
     ```mlir
     %0 = nn.dequantize %x, %s, %z {axis = 0, block = 1} : …
@@ -129,14 +131,14 @@ def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: values are global.
 
-    Effect: operators whose operands all come from parameters, constants or
-    such operators move from the entry functions to `@init`, unless an entry
-    updates the parameter. What the entries still need of them becomes a
-    derived global. An operator that makes more elements than it reads stays:
+    Effect: operators whose operands all come from parameters, constants or such
+    operators move from the entry functions to `@init`, unless an entry updates
+    the parameter. Results that the entries still need become derived globals.
+    An operator whose result has more elements than its operands stays:
     repeating is cheaper than storing.
 
     Postcondition: no operator in an entry depends on parameters and constants
-    alone, but for reads, constants and those that grow.
+    alone, except reads, constants and operators that grow their operands.
 
     ```mlir
     %w = nn.read @w : tensor<4x8xf32>
@@ -157,13 +159,13 @@ def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: whole operators, so that a norm is `nn.normalize`; no `@init`.
 
-    Effect: f32 becomes `precision` in the entries, but where that takes range
-    or accuracy that the numbers need; see `divisi/Precision/Precision.h`.
-    `keep-f32` names what stays as well.
+    Effect: f32 becomes `precision` in the entries, except where the numbers
+    need the range or accuracy of f32; see `divisi/Precision/Precision.h`.
+    `keep-f32` names more that stays f32.
 
-    Postcondition: signatures and globals are unchanged; weights that are wanted
-    in `precision` are cast, which `nn-hoist-init` does once. A note on the
-    module says what was changed.
+    Postcondition: signatures and globals are unchanged; weights needed in
+    `precision` are cast, which `nn-hoist-init` does once. A module attribute
+    records the changes.
 
     ```mlir
     %w = nn.read @w : tensor<8x4xf32>
@@ -191,14 +193,14 @@ def SpellProducts : Pass<"nn-spell-products", "::mlir::func::FuncOp"> {
     Precondition: values are global.
 
     Effect: the labels of a `nn.matmul` become those of rules, "{b}{m}{k},
-    {b}{k}{n}->{b}{m}{n}": dims of a batch first, those that are summed over
-    last on the left. Transposes of the operands and of the result do what the
-    labels did. What is added to the operand of a `nn.softmax`, or chooses it,
-    gets dims of extent 1 in front until it has as many. A constant of equal
-    elements that an operator repeats anyway becomes one number.
+    {b}{k}{n}->{b}{m}{n}": batch dims first, summed dims last on the left.
+    Transposes of the operands and of the result replace the old labels. A value
+    that is added to the operand of a `nn.softmax`, or selects it, gets leading
+    dims of extent 1 up to the operand's rank. A constant of equal elements that
+    an operator broadcasts becomes one number.
 
-    Postcondition: the values are the same; canonicalization makes labels of the
-    transposes again, and takes dims of extent 1 away.
+    Postcondition: the values are equal; canonicalization turns the transposes
+    into labels again, and removes dims of extent 1.
 
     ```mlir
     %0 = nn.matmul %q, %k {labels = "bshd,bthd->bhst"} : …
@@ -217,13 +219,13 @@ def Unflatten : Pass<"nn-unflatten", "::mlir::ModuleOp"> {
     Precondition: a module of globals and functions, each one list of operators.
     Canonical, so that no reshape is of a reshape.
 
-    Effect: dims that some reshape takes apart are taken apart wherever loops
-    carry them, in globals too; see `divisi/Unflatten/Unflatten.h`.
+    Effect: dims that some reshape splits are split wherever loops carry them,
+    in globals too; see `divisi/Unflatten/Unflatten.h`.
 
     Postcondition: signatures and numbers are unchanged; a reshape that does
-    more than add or drop extents of 1 stands only where its two sides
-    disagree, at arguments and at results. What is a box, or annotated by
-    another dialect, has kept its form.
+    more than add or drop extents of 1 remains only where its two sides
+    disagree, at arguments and at results. Boxes, and operators annotated by
+    another dialect, keep their form.
 
     ```mlir
     %0 = nn.reshape %x : (tensor<8x16x64xf32>) -> tensor<128x64xf32>
@@ -242,10 +244,10 @@ def VerifyImport : Pass<"verify-import", "::mlir::ModuleOp"> {
   let summary = "check the postconditions of Import";
   let description = [{
     Fails unless the module holds globals and functions alone, the functions
-    hold `nn` operators and a return, `@init` (if any) takes and gives nothing,
-    every argument and result of an entry has an `nn.name`, every derived
-    global is updated in `@init` exactly once, and every element type has
-    kernels. Notes on the module that it has been through the stage.
+    hold `nn` operators and a return, `@init` (if any) has no arguments or
+    results, every argument and result of an entry has an `nn.name`, every
+    derived global is updated in `@init` exactly once, and every element type
+    has kernels. Records on the module that it has passed the stage.
   }];
 }
 

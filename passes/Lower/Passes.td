@@ -19,12 +19,13 @@ def LowerToExec : Pass<"lower-to-exec", "::mlir::ModuleOp"> {
 
     Effect: every such function becomes an `exec.program`, every entry an
     `exec.entry`. An operator becomes an `exec.call` of the kernel of its name
-    with its attributes as they are; what a kernel says is only a view of its
+    with unchanged attributes; an operator whose kernel is only a view of its
     operand (a reshape) becomes an `exec.view`. Operators that `spmd.fuse` joins
-    become one call with a region, at the place of the last.
+    become one call with a region, at the position of the last.
 
     Postcondition: of the entries only `exec` ops are left; `@init`, the globals
-    and the grids stay. No buffer has an offset yet. The module notes the stage.
+    and the grids stay. No buffer has an offset yet. The module records the
+    stage.
 
     ```mlir
     %2 = nn.add %0, %1 : (T, T) -> T
@@ -68,18 +69,19 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
     written by one instruction.
 
     Effect: calls that the device has kernels for, on all ranks of the program,
-    work in its memory space, as do moves of what they make. What is read in
-    another space than that in which it is written is copied, once, on the queue
-    of copies; a fused call that there is no kernel for is its parts if there are
-    kernels for all of these; a global that nobody updates is read in either. A
-    collective is in one space on all of its ranks, whatever programs they have.
-    What the device has no kernels for stays with the host. What a loop carries
-    lies where the body makes it, what it gives where the body reads it.
+    work in its memory space, as do moves of their results. A value that is read
+    in another space than it is written in is copied, once, on the copy queue. A
+    fused call without a kernel is split into its parts if there are kernels for
+    all of these. A global that no entry updates is read in either space. A
+    collective is in one space on all of its ranks, in all of their programs.
+    Calls that the device has no kernels for stay on the host. Values carried by
+    a loop are in the space in which the body makes them, values given to the
+    body in the one in which it reads them.
 
-    From C++ a backend is asked what it takes (`divisi/Evaluate/DeviceTarget.h`);
-    here `kernels` lists it.
+    From C++ a backend is asked which calls it takes
+    (`divisi/Evaluate/DeviceTarget.h`); here `kernels` lists them.
 
-    Postcondition: what an instruction touches lies in one memory space, unless
+    Postcondition: all buffers of an instruction are in one memory space, unless
     it is a copy.
 
     ```mlir
@@ -118,11 +120,11 @@ def ChooseFormats : Pass<"choose-formats", "::mlir::ModuleOp"> {
     Precondition: programs whose memory is not planned yet; each buffer is
     written by one instruction.
 
-    Effect: buffers with the host get the format `channels_last` where its
-    kernels then reorder less, by more than what has to be packed: instructions
-    that do not take the format, views, inputs and outputs among them, read and
-    write row-major bytes. Only kernels of this build are asked: a module for
-    other devices than CPUs (`divisi.cluster`) stays as it is.
+    Effect: host buffers get the format `channels_last` if the host's kernels
+    then save more reordering than packing costs: instructions that do not take
+    the format, views, inputs and outputs among them, read and write row-major
+    bytes. Only kernels of this build are asked: a module for devices other than
+    CPUs (`divisi.cluster`) is left unchanged.
 
     ```mlir
     exec.call "nn.conv"(%x, %w) into (%y) {…} : …
@@ -147,12 +149,12 @@ def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
     Precondition: programs with `exec.update`, whose memory is not planned yet.
 
     Effect: a call or collective that computes the new value of a global writes
-    it there, if all that reads the old one stands before it in the list, or the
-    kernel allows its result over that operand. Others are copied, or fetched, at
-    the end of the list. Where an entry updates a global, all of its programs
-    get an `exec.commit`, before the first of these writes; if it has several
-    programs, behind all that ranks do together, so that no rank waits at the
-    commit for one that waits for it.
+    it in place if all readers of the old value come before it in the list, or
+    the kernel may write its result over that operand. Other values are copied,
+    or fetched, at the end of the list. If an entry updates a global, all of its
+    programs get an `exec.commit` before the first of these writes; if it has
+    several programs, after all joint steps of ranks, so that no rank waits at
+    the commit for one that waits for it.
 
     Postcondition: no `exec.update` is left.
 
@@ -180,15 +182,15 @@ def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: programs whose memory is not planned yet.
 
-    Effect: a call with a region of which there is code (`divisi/Codegen`), on
-    all ranks of the program the same and long enough to gain by it, names it,
-    and so does one of a single operator, which becomes a region. Calls whose
-    regions differ in nothing but extents name the same code. Others stay, for
-    kernels that run the parts of regions, and so does a module for other
-    devices than CPUs (`divisi.cluster`). A call in the memory of a device whose
-    kernels take code names a kernel (`GridCode.h`), unless the device has one of
-    its own; if that is a library's, which may turn out to have nothing for the
-    call, it names a kernel for the library's part as its fallback.
+    Effect: a call with a region that can be compiled (`divisi/Codegen`), equal
+    on all ranks of the program and long enough to be faster, names its code,
+    and so does a call of a single operator, which becomes a region. Calls whose
+    regions differ only in extents name the same code. Other calls are left to
+    kernels that run the parts of regions, and so is a module for devices other
+    than CPUs (`divisi.cluster`). A call in the memory of a device whose kernels
+    take code names a kernel (`GridCode.h`), unless the device has its own
+    kernel; if that is a library's, which may be unable to compute the call, the
+    call names a kernel for the library's part as its fallback.
 
     ```mlir
     exec.call "fused"(%x) into (%y) {} { … }
@@ -219,11 +221,11 @@ def AskKernels : Pass<"ask-kernels", "::mlir::ModuleOp"> {
     Precondition: programs whose memory is not planned yet; globals that are
     updated have an `exec.new_global`.
 
-    Effect: a call gets the workspace that the kernel wants which a session
-    takes unless told otherwise, on the rank that wants most, with one thread.
-    Only kernels of this build are asked, and those of a device that the pass is
-    made for: of a module for other devices than CPUs (`divisi.cluster`) no call
-    with the host has one.
+    Effect: a call gets the workspace of the kernel that a session uses by
+    default, with one thread, on the rank that needs most. Only kernels of this
+    build are asked, and those of a device that the pass is made for: in a
+    module for devices other than CPUs (`divisi.cluster`) no host call has a
+    workspace.
 
     ```mlir
     exec.call "nn.conv"(%x, %w) into (%y) {…}
@@ -242,18 +244,18 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: buffers without offsets.
 
-    Effect: a result takes its operand's bytes where the kernel allows it and
-    the operand is not needed any more; all others are placed by lifetime
-    (`divisi/Memory/ArenaPlanner.h`), workspaces of calls among them, which live
-    as long as their call. The arena of a body lies in that of the program with
-    the loop, as a buffer that is needed while it runs.
+    Effect: a result takes its operand's bytes if the kernel allows it and the
+    operand is dead; all others are placed by lifetime
+    (`divisi/Memory/ArenaPlanner.h`), including workspaces of calls, which live
+    as long as their call. The arena of a body is a buffer of the program with
+    the loop, live while the loop runs.
 
-    Each memory space has an arena of its own.
+    Each memory space has its own arena.
 
     Postcondition: every `exec.alloc` and every workspace has an offset, and the
     program the sizes of its arenas. No bytes are shared by buffers that are
-    needed at the same time, save a result over its operand, which its call
-    says (`over`).
+    live at the same time, except a result over its operand, which its call
+    declares (`over`).
   }];
   let dependentDialects = ["::divisi::exec::ExecDialect"];
   let statistics = [
@@ -264,14 +266,15 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
 def OrderQueues : Pass<"order-queues", "::divisi::exec::ProgramOp"> {
   let summary = "order instructions of different queues";
   let description = [{
-    Precondition: every buffer is placed, and the program is right in the order
-    of its list.
+    Precondition: every buffer is placed, and the program is correct in the
+    order of its list.
 
-    Effect: what touches bytes that an instruction of another queue has touched
-    before it, one of them writing, comes after that; no edge is added that
-    follows from queue order and the others (`divisi/Memory/NeededOrder.h`).
+    Effect: an instruction that touches bytes which an instruction of another
+    queue has touched before it, one of them writing, comes after that
+    instruction; edges that follow from queue order and other edges are left out
+    (`divisi/Memory/NeededOrder.h`).
 
-    Postcondition: the program is right in every order that its queues and
+    Postcondition: the program is correct in every order that its queues and
     `after` allow.
 
     ```mlir
@@ -291,12 +294,13 @@ def OrderQueues : Pass<"order-queues", "::divisi::exec::ProgramOp"> {
 def VerifyLower : Pass<"verify-lower", "::mlir::ModuleOp"> {
   let summary = "check that a module can be emitted";
   let description = [{
-    Checks the postconditions of the stage: beside globals, grids and `@init`
-    there are only entries and programs; every buffer is placed; every input
-    and output of an entry is there; the ranks of an entry's programs are
+    Checks the postconditions of the stage: apart from globals, grids and
+    `@init` there are only entries and programs; every buffer is placed; every
+    input and output of an entry exists; the ranks of an entry's programs are
     disjoint; no update is left to `write-globals`; no device reads a copy of a
-    global that is updated. That queues and `after` order all that has to be is checked when
-    the artifact is written (`divisi/runtime/verify/Verify.h`).
+    global that is updated. Whether queues and `after` order all conflicting
+    accesses is checked when the artifact is written
+    (`divisi/runtime/verify/Verify.h`).
   }];
 }
 

@@ -18,16 +18,16 @@ def SPMDPartition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     every argument and result of these functions and every global that they
     read or update has `spmd.place`.
 
-    Effect: operators stay what they are and take local operands and results
-    in the layouts that follow from loops and split. Where a value is wanted in
-    another layout than it has, an `spmd.convert` says so; where on another
-    grid, an `spmd.transfer` moves it. A partial value is combined before it
-    leaves its grid. A result with a place goes there before it is used.
-    `@init` stays global. What the entry computes is noted on it as
+    Effect: operators are kept and take local operands and results in the
+    layouts that follow from loops and split. If a value is needed in another
+    layout than it has, an `spmd.convert` says so; if on another grid, an
+    `spmd.transfer` moves it. A partial value is combined before it leaves its
+    grid. A result with a place is converted to it before it is used. `@init`
+    stays global. A hash of the entry's computation is recorded as
     `spmd.computes`, for verify-partition.
 
     Postcondition: all tensors of entry functions carry `#spmd.local`; the
-    module notes the stage.
+    module records the stage.
 
     ```mlir
     %1 = nn.matmul %x, %w {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: k@x>} ...
@@ -69,13 +69,13 @@ def VerifyPartition : Pass<"verify-partition", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: the Partition stage has run.
 
-    Effect: none. From the operators' loop nests and the boxes that types give
-    to each position alone, by code that nothing else uses (lib/Verify), proves
+    Effect: none. Using only the operators' loop nests and the boxes that types
+    give to each position, with code that nothing else uses (lib/Verify), proves
     that positions hold what their iterations touch, that every element of every
-    result is made once or is partial over exactly the stated axes, that moves
-    find what they bring, that values rest in their places, that all ranks which
-    a collective joins run the same one in the same order, and that results and
-    updates are the expressions that they were before the stage
+    result is computed once or is partial over exactly the stated axes, that
+    moves find their sources, that values have the layouts of their places, that
+    all ranks of a collective run the same one in the same order, and that
+    results and updates are the same expressions as before the stage
     (`spmd.computes`).
 
     Postcondition: every tensor of an entry function has `#spmd.local`, no
@@ -94,15 +94,15 @@ def SplitRanks : Pass<"split-ranks", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: converts are routed.
 
-    Effect: numbers what ranks do together (`tag` on collectives and transfers,
-    in program order), then makes of every entry one function per set of ranks
-    that belong to the same grids, with what happens on these grids only.
-    Arguments and results keep their place in the entry's signature
+    Effect: numbers the joint operations of ranks (`tag` on collectives and
+    transfers, in program order), then makes of every entry one function per set
+    of ranks that belong to the same grids, with the operations on these grids
+    only. Arguments and results keep their place in the entry's signature
     (`spmd.index`). A transfer loses its operand on ranks outside of the source
     grid, and its result on ranks outside of the target grid.
 
     Postcondition: every function but `@init` has `spmd.entry` and `spmd.ranks`,
-    and each rank stands in at most one function per entry.
+    and each rank is in at most one function per entry.
 
     ```mlir
     func.func @forward(...)

@@ -17,9 +17,9 @@ def IsolateBodies : Pass<"isolate-bodies", "::mlir::ModuleOp"> {
     Precondition: values are global.
 
     Effect: an `nn.if` becomes two `nn.loop`, one for each branch, that run at
-    most once. A body that several loops run is copied for each. What a body
-    reads of globals becomes an argument of it, which the loop gives it. A body
-    that updates a global is an error.
+    most once. A body that several loops run is copied for each. Globals that a
+    body reads become its arguments, which the loop provides. A body that
+    updates a global is an error.
 
     Postcondition: bodies touch no globals, and each is run by one `nn.loop`.
 
@@ -44,12 +44,12 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: `nn` functions over global shapes.
 
-    Effect: the module gets a grid; every operator of the entry functions
+    Effect: the module gets a grid; every operator of the entry functions gets
     `spmd.split`, every global, argument and result `spmd.place`, and values
-    with several users `spmd.places` where they should lie otherwise than they
-    are made. All entries are planned together, because they share globals.
-    What is annotated already is kept. The module notes the stage, and the
-    cluster if one was named.
+    with several users `spmd.places` if their layout should differ from that of
+    their producer. All entries are planned together, because they share
+    globals. Existing annotations are kept. The module records the stage, and
+    the cluster if one was named.
 
     Postcondition: `verify-plan` holds.
 

@@ -16,16 +16,16 @@ def ApplyRules : Pass<"apply-rules", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: `nn` operators on whole tensors.
 
-    Effect: wherever the source of a rule stands, its conditions hold, nobody
-    else reads what its inner operators make, and its target takes less of what
-    is computed in every run, the target stands instead. Less means: fewer
-    operations of contractions, then fewer contractions, then fewer operators,
-    then results of fewer elements; where all these are equal, fewer operators
-    with those that are computed once. Rules are those of rules/ that are proved, at
-    the ranks at which they are; `divisi prove` says of each why it is true.
+    Effect: the target of a rule replaces its source where the source matches,
+    its conditions hold, its inner results have no other users, and the target
+    costs less in work done in every run. Less means: fewer operations of
+    contractions, then fewer contractions, then fewer operators, then results of
+    fewer elements; if all these are equal, fewer operators including those
+    computed once. The rules are the proved ones of rules/, at the ranks at
+    which they are proved; `divisi prove` gives the proof of each.
 
-    Postcondition: the values are the same, but for what the numeric class of
-    the rules says. No rule of `names` can be applied any more.
+    Postcondition: the values are equal, up to the numeric class of the rules.
+    No rule of `names` can be applied any more.
 
     ```mlir
     %1 = nn.matmul %x, %v {labels = "mk,kn->mn"}
@@ -37,11 +37,11 @@ def ApplyRules : Pass<"apply-rules", "::mlir::ModuleOp"> {
     %2 = nn.slice %4 …
     ```
 
-    Import applies those rules that recognise what exporters write out (norms,
-    activations), and some that fold; `always` stands for these.
+    Import applies the rules that recognise exported forms (norms, activations),
+    and some that fold; `always` stands for these.
 
-    Each place where a rule was applied is a remark, and each where it could not
-    be, with the reason (`--remarks-filter=apply-rules`).
+    Each application of a rule is a remark, and each that failed, with the
+    reason (`--remarks-filter=apply-rules`).
   }];
   let options = [
     ListOption<"names", "names", "std::string",

@@ -17,20 +17,20 @@ def ScheduleOverlap : Pass<"schedule-overlap", "::mlir::ModuleOp"> {
     Precondition: `verify-partition` holds, and `split-ranks` has made one
     function per entry and set of ranks.
 
-    Effect: of several orders of each entry the one that is predicted to take
-    least (`divisi/Schedule/ListSchedule.h`) among those whose arenas are at
+    Effect: each entry gets the fastest predicted order
+    (`divisi/Schedule/ListSchedule.h`) among several orders whose arenas are at
     most `growth` bytes larger than before. Without the option a copy is lowered
-    to see what devices hold: arenas then grow up to the plan's memory limit, or,
-    if none was given, by half of what is held, and up to what a device has.
-    Collectives come right behind what makes their operands, weights are fetched
-    ahead of their use, and operators that need no collective run while there is
-    one. Small reductions become one where that is faster
-    (`divisi/Schedule/BucketReductions.h`). What ranks do together is numbered
-    again. An entry of which no communication can be hidden, or whose
-    operations have effects that operands do not tell, stays as it is.
+    to determine the memory of devices: arenas then grow up to the plan's memory
+    limit, or, if none was given, by half of the memory held, and up to that of
+    a device. Collectives directly follow the definition of their operands,
+    weights are prefetched, and operators that need no collective run beside
+    one. Small reductions are bucketed where that is faster
+    (`divisi/Schedule/BucketReductions.h`). Joint operations of ranks are
+    numbered again. An entry whose communication cannot be hidden, or whose
+    operations have effects that operands do not show, is left unchanged.
 
-    Postcondition: `verify-partition` holds. The functions that have another
-    order have `spmd.overlap`, and the module says what all entries take
+    Postcondition: `verify-partition` holds. The functions with a new order have
+    `spmd.overlap`, and the module has the predicted times of all entries
     (`divisi.schedule`).
 
     ```mlir
@@ -60,15 +60,16 @@ def FuseOperators : Pass<"fuse-operators", "::mlir::func::FuncOp"> {
   let description = [{
     Precondition: `verify-partition` holds.
 
-    Effect: an operator that can go on with an element of its operand where that
-    is made (`divisi/Cost/Fusion.h`) says so: `lower-to-exec` makes one call of
-    both, which gets a region, at the place of the last of them. Prices are those
-    of fused operators with or without this pass, which `--no-fuse` leaves out.
+    Effect: an operator that can be fused into its operand's producer
+    (`divisi/Cost/Fusion.h`) is marked: `lower-to-exec` makes one call with a
+    region of both, at the position of the last of them. Prices are those of
+    fused operators with or without this pass, which `--no-fuse` leaves out.
 
-    What makes the new value of a global from the old one is not fused with the
-    maker of another operand: it writes over the old one.
+    An operator that makes the new value of a global from the old one is not
+    fused with the producer of another operand: it writes over the old value.
 
-    Postcondition: `spmd.fuse` names operands that have one maker and one use.
+    Postcondition: `spmd.fuse` names operands that have one producer and one
+    use.
 
     ```mlir
     %0 = nn.matmul %x, %w : …
