@@ -9,7 +9,7 @@
 #include "divisi/Profile/HostProcessor.h"
 
 #include "divisi/Cluster/InstructionSet.h"
-#include "divisi/runtime/CpuInstructions.h"
+#include "divisi/runtime/backends/cpu/CpuInstructions.h"
 
 using namespace divisi;
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Int8Epilogue.h"
-#include "divisi/runtime/CpuInstructions.h"
+#include "divisi/runtime/backends/cpu/CpuInstructions.h"
 #include "runtime/backends/cpu/PostOps.h"
 #include "runtime/kernels/Formats.h"
 

@@ -8,7 +8,7 @@
 
 #include "runtime/backends/cpu/OneDnn.h"
 
-#include "divisi/runtime/CpuInstructions.h"
+#include "divisi/runtime/backends/cpu/CpuInstructions.h"
 
 #include <cstdlib>
 

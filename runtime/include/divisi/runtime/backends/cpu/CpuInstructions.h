@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_RUNTIME_CPUINSTRUCTIONS_H
-#define DIVISI_RUNTIME_CPUINSTRUCTIONS_H
+#ifndef DIVISI_RUNTIME_BACKENDS_CPU_CPUINSTRUCTIONS_H
+#define DIVISI_RUNTIME_BACKENDS_CPU_CPUINSTRUCTIONS_H
 
 namespace divisi::rt {
 
@@ -18,4 +18,4 @@ unsigned cpuInstructions();
 
 } // namespace divisi::rt
 
-#endif // DIVISI_RUNTIME_CPUINSTRUCTIONS_H
+#endif // DIVISI_RUNTIME_BACKENDS_CPU_CPUINSTRUCTIONS_H
