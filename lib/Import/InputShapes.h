@@ -9,6 +9,7 @@
 #ifndef DIVISI_LIB_IMPORT_INPUTSHAPES_H
 #define DIVISI_LIB_IMPORT_INPUTSHAPES_H
 
+#include "OnnxModel.h"
 #include "Unsupported.h"
 #include "divisi/Import/Import.h"
 

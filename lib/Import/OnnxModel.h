@@ -15,7 +15,7 @@
 #ifndef DIVISI_LIB_IMPORT_ONNXMODEL_H
 #define DIVISI_LIB_IMPORT_ONNXMODEL_H
 
-#include "divisi/Import/Import.h"
+#include "divisi/Import/OnnxLimits.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/runtime/kernels/Tensor.h"
 

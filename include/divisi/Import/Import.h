@@ -9,6 +9,7 @@
 #ifndef DIVISI_IMPORT_IMPORT_H
 #define DIVISI_IMPORT_IMPORT_H
 
+#include "divisi/Import/OnnxLimits.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/runtime/kernels/HostTensor.h"
 #include "divisi/runtime/tensors/TensorLabels.h"
@@ -22,14 +23,6 @@
 #include <vector>
 
 namespace divisi {
-
-/// Bounds on what a file may ask for, beyond ONNX's own rules.
-struct OnnxLimits {
-  int64_t nodes = 10'000'000;     ///< In the file.
-  int depth = 64;                 ///< Of graphs inside graphs.
-  int rank = 64;                  ///< Of tensors.
-  int64_t expansion = 10'000'000; ///< Nodes after functions are inlined.
-};
 
 /// What a user says about the model's inputs.
 struct ImportOptions {
