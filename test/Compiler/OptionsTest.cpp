@@ -68,7 +68,7 @@ TEST(Options, AMistakeIsNamedAsTheCommandLineNamesIt) {
       {[](GivenOptions &given) { given.leaveOut = {"verify"}; },
        "--leave-out 'verify': expected some of "},
       {[](GivenOptions &given) { given.targetCpu = "z80"; },
-       "--target-cpu 'z80': expected host, x86-64-v3 or x86-64-v4"},
+       "--target-cpu 'z80': expected cluster, host, x86-64-v3 or x86-64-v4"},
       {[](GivenOptions &given) { given.gpu = "sm_20"; },
        "--gpu 'sm_20': expected auto, off, emulated, or sm_N"},
       {[](GivenOptions &given) { given.weights = "inside"; },

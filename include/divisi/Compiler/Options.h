@@ -58,12 +58,13 @@ struct GivenOptions {
   std::vector<std::string> keep;         ///< --keep, with --replan.
 
   // Of schedules, and of code.
-  bool overlap = true;              ///< Not --no-overlap.
-  bool fuse = true;                 ///< Not --no-fuse.
-  std::string native = "auto";      ///< --native, `auto` or `off`.
-  std::string targetCpu = "cluster"; ///< --target-cpu, `cluster`, `host`, a level.
-  std::string gpu = "auto";         ///< --gpu, `auto`, `off`, `sm_90`, …
-  std::string cubins = "auto";      ///< --cubins, `auto` or `off`.
+  bool overlap = true;         ///< Not --no-overlap.
+  bool fuse = true;            ///< Not --no-fuse.
+  std::string native = "auto"; ///< --native, `auto` or `off`.
+  std::string targetCpu =
+      "cluster";               ///< --target-cpu, `cluster`, `host`, a level.
+  std::string gpu = "auto";    ///< --gpu, `auto`, `off`, `sm_90`, …
+  std::string cubins = "auto"; ///< --cubins, `auto` or `off`.
   std::string collectives = "nccl"; ///< --collectives, `nccl` or `host`.
 
   // Of what is written.
