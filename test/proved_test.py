@@ -18,9 +18,10 @@ HEAD = "# Written by `make prove`: what was proved last.\n"
 FOLDERS = {
     "rules": [("rules", "*.rules")],
     "axioms": [("rules/axioms", "*.rules")],
-    "prover": [("lib/Rewrite", "*.cpp"), ("lib/Rewrite", "*.h"),
-               ("lib/Rewrite/Prove", "*.cpp"), ("lib/Rewrite/Prove", "*.h"),
-               ("include/divisi/Rewrite", "*.h")],
+    "prover": [("lib/Prove", "**/*.cpp"), ("lib/Prove", "**/*.h"),
+               ("lib/Rules", "*.cpp"), ("lib/Rules", "*.h"),
+               ("include/divisi/Prove", "*.h"),
+               ("include/divisi/Rules", "*.h")],
     "record": [("rules", "proofs.txt"), ("docs", "rules.md")],
 }
 # A string or a character is kept, a comment is not.
