@@ -14,14 +14,21 @@ set(DIVISI_HEADERS_MLIR
   <llvm/ADT/MapVector.h> <llvm/ADT/STLExtras.h> <llvm/ADT/StringExtras.h>
   <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>
   <llvm/Support/raw_ostream.h>
-  <dialects/SPMD/SPMD.h>)
+  <dialects/Exec/Exec.h> <dialects/SPMD/SPMD.h>)
+set(DIVISI_HEADERS_CODEGEN
+  <algorithm> <functional> <map> <memory> <optional> <string> <vector>
+  <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/GPU/IR/GPUDialect.h>
+  <mlir/Dialect/LLVMIR/LLVMDialect.h> <mlir/Dialect/LLVMIR/NVVMDialect.h>
+  <mlir/Dialect/Math/IR/Math.h> <mlir/Dialect/SCF/IR/SCF.h>
+  <mlir/Dialect/Vector/IR/VectorOps.h> <mlir/IR/BuiltinOps.h>
+  <mlir/IR/ImplicitLocOpBuilder.h> <llvm/ADT/STLExtras.h>)
 set(DIVISI_HEADERS_TEST
   <algorithm> <functional> <map> <memory> <numeric> <optional> <random>
   <string> <thread> <vector> <gmock/gmock.h>)
 
 # _divisi_precompile(TARGET KIND [COMPILE_OPTION…])
 # Lets the sources of TARGET use the precompiled headers of one KIND: MLIR for
-# what sees MLIR, TEST for a GoogleTest program, MLIR_TEST for both, and
+# what sees MLIR and our dialects, CODEGEN for what sees MLIR's own, TEST for a GoogleTest program, MLIR_TEST for both, and
 # TEST_THROWS for one with exceptions. All targets of a kind have the same
 # COMPILE_OPTIONs.
 function(_divisi_precompile target kind)
@@ -34,12 +41,11 @@ function(_divisi_precompile target kind)
   set(owner DivisiPrecompiled_${kind})
   if(NOT TARGET ${owner})
     set(headers)
-    if(kind MATCHES MLIR)
-      list(APPEND headers ${DIVISI_HEADERS_MLIR})
-    endif()
-    if(kind MATCHES TEST)
-      list(APPEND headers ${DIVISI_HEADERS_TEST})
-    endif()
+    foreach(part MLIR CODEGEN TEST)
+      if(kind MATCHES ${part})
+        list(APPEND headers ${DIVISI_HEADERS_${part}})
+      endif()
+    endforeach()
     set(source ${PROJECT_BINARY_DIR}/precompiled/${kind}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "")
     add_library(${owner} OBJECT ${source})
@@ -50,11 +56,12 @@ function(_divisi_precompile target kind)
     endif()
     target_include_directories(${owner} PRIVATE ${PROJECT_SOURCE_DIR}
       ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/runtime/include)
-    if(kind MATCHES MLIR)
+    if(kind MATCHES "MLIR|CODEGEN")
       target_include_directories(${owner} SYSTEM PRIVATE ${PROJECT_BINARY_DIR}
         ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
       target_compile_definitions(${owner} PRIVATE ${DIVISI_LLVM_DEFINITIONS})
-      add_dependencies(${owner} DivisiNNIncGen DivisiSPMDIncGen)
+      add_dependencies(${owner} DivisiExecIncGen DivisiNNIncGen
+        DivisiSPMDIncGen)
     endif()
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})

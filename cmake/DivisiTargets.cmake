@@ -18,10 +18,12 @@
 #               Wider instruction sets are chosen a file, by the kernel author
 #               (set_source_files_properties with -mavx2 -mfma, or target
 #               attributes) and at run time: a build must run elsewhere.
+#   CODEGEN     sees MLIR's dialects of code: decides what is precompiled
 #   TEST        a GoogleTest program: it is compiled with few optimizations
 function(_divisi_configure target)
   cmake_parse_arguments(ARG
-    "NO_LLVM;LLVM_HEADERS;LLVM_STATIC;EXCEPTIONS;KERNELS;TEST" "SCOPE" "DEPENDS"
+    "NO_LLVM;LLVM_HEADERS;LLVM_STATIC;EXCEPTIONS;KERNELS;TEST;CODEGEN" "SCOPE"
+    "DEPENDS"
     ${ARGN})
   if(NOT ARG_SCOPE)
     set(ARG_SCOPE PUBLIC)
@@ -70,7 +72,9 @@ function(_divisi_configure target)
     set(kind TEST)
   elseif(NOT ARG_NO_LLVM AND NOT ARG_LLVM_HEADERS AND NOT ARG_LLVM_STATIC)
     set(kind MLIR)
-    if(ARG_TEST)
+    if(ARG_CODEGEN)
+      set(kind CODEGEN)
+    elseif(ARG_TEST)
       set(kind MLIR_TEST)
     endif()
   endif()
@@ -83,11 +87,13 @@ function(_divisi_configure target)
 endfunction()
 
 # divisi_library(NAME [SOURCES …] [DEPENDS …]
-#                [NO_LLVM] [LLVM_HEADERS] [EXCEPTIONS] [KERNELS] [SHARED])
+#                [NO_LLVM] [LLVM_HEADERS] [EXCEPTIONS] [KERNELS] [CODEGEN]
+#                [SHARED])
 # A static library, or one of headers only when it has no sources. SHARED
 # makes a plug-in or an interface for others.
 function(divisi_library name)
-  cmake_parse_arguments(ARG "NO_LLVM;LLVM_HEADERS;EXCEPTIONS;KERNELS;SHARED" ""
+  cmake_parse_arguments(ARG
+    "NO_LLVM;LLVM_HEADERS;EXCEPTIONS;KERNELS;CODEGEN;SHARED" ""
     "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
@@ -319,7 +325,7 @@ endmacro()
 # Sets `out` to those of the caller's parsed flags that go through unchanged.
 macro(_divisi_flags out)
   set(${out})
-  foreach(flag NO_LLVM LLVM_HEADERS LLVM_STATIC EXCEPTIONS KERNELS)
+  foreach(flag NO_LLVM LLVM_HEADERS LLVM_STATIC EXCEPTIONS KERNELS CODEGEN)
     if(ARG_${flag})
       list(APPEND ${out} ${flag})
     endif()

@@ -18,6 +18,7 @@
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Profile/HostProcessor.h"
+#include "divisi/runtime/code/GridTarget.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Schedule/Passes.h"
