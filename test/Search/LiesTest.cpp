@@ -182,7 +182,7 @@ static const Lie kLies[] = {
                int32_t(&node - it.certificate.tree.data() + dice.below(2));
            return true;
          }),
-     "is no earlier node"},
+     "is not an earlier node"},
     {"second root",
      ofChild(
          [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {

@@ -156,7 +156,7 @@ def test_the_page_has_the_table(divisi):
      "--operators 5: expected a number from 1 to 4"),
     (["generate", "--world", "none"],
      "'none' is not a world of the table, which --table prints"),
-    (["entail", "--world", "none"], "'none' is no world of the table"),
+    (["entail", "--world", "none"], "'none' is not a world of the table"),
     (["generate", "--rules", "a.rules"],
      "--rules 'a.rules' is for entail; -o names the file that generate writes"),
     (["generate", "--of", "a.rules"],

@@ -15,7 +15,7 @@ from conftest import BUILD, PROGRAM
 LIBRARY = BUILD / "lib" / "libdivisi_mpi.so"
 
 PROCESSES = 3
-# Of the meeting of processes, where one is stopped.
+# Of the rendezvous of processes, where one is stopped.
 TIMEOUT = 2000
 # Where nobody has to wait for a time-out.
 PATIENT = 20000

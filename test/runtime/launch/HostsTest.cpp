@@ -68,8 +68,8 @@ TEST(HostsTest, devicesThatDoNotShareTheirMachineAreNamed) {
             "");
   EXPECT_THAT(
       misplacedDevices({{0, "a"}, {0, "a"}, {0, "a"}, {1, "b"}}, shape),
-      testing::HasSubstr("devices 2 to 3 to share a machine (its links: "
-                         "'nvlink'), and they are on 2: 2 on 'a', 3 on 'b'"));
+      testing::HasSubstr("devices 2 to 3 share a machine (its links: "
+                         "'nvlink'), but they are on 2: 2 on 'a', 3 on 'b'"));
 }
 
 } // namespace
