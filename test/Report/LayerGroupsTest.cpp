@@ -93,7 +93,7 @@ TEST(LayerGroups, AnotherSplitOrLayoutIsAnotherGroup) {
                                  row("h.2.a", "nn.add"),
                                  row("h.3.a", "nn.add")};
   rows[1].split.loops = {{"m", {"x"}}};
-  rows[3].operands = "[*, x]";
+  rows[3].operands = layouts("[*, x]");
   EXPECT_THAT(groupsOf(rows),
               ElementsAre("h.0,2: 2 x 1", "h.1: 1 x 1", "h.3: 1 x 1"));
 }
