@@ -88,16 +88,16 @@ TEST(Generate, ClassesAreThePolynomials) {
 /// The equations of up to `size` operators, in order, up to names.
 static std::vector<std::pair<Term, Term>> equations(Universe &universe,
                                                     uint8_t size) {
-  std::vector<std::pair<Term, Term>> seen;
+  std::vector<std::pair<Term, Term>> found;
   std::set<std::string> seen;
   for (uint8_t each = 1; each <= size; ++each) {
     universe.enumerate(each, true, [&](const Term &term, const Term &first) {
       if (seen.insert(canonicalText(universe, term, first)).second) {
-        seen.emplace_back(term, first);
+        found.emplace_back(term, first);
       }
     });
   }
-  return seen;
+  return found;
 }
 
 // Of one operator only the order of operands can differ.
