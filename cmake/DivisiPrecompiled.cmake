@@ -27,10 +27,12 @@ set(DIVISI_HEADERS_TEST
   <string> <thread> <vector> <gmock/gmock.h>)
 
 # _divisi_precompile(TARGET KIND [COMPILE_OPTION…])
-# Lets the sources of TARGET use the precompiled headers of one KIND: MLIR for
-# what sees MLIR and our dialects, CODEGEN for what sees MLIR's own, TEST for a GoogleTest program, MLIR_TEST for both, and
-# TEST_THROWS for one with exceptions. All targets of a kind have the same
-# COMPILE_OPTIONs.
+# Lets the sources of TARGET use the precompiled headers of one KIND:
+#   MLIR         what sees MLIR and our dialects
+#   CODEGEN      what sees MLIR's dialects alone
+#   TEST         GoogleTest programs; TEST_THROWS: those with exceptions
+#   LLVM_TEST    those that see LLVM; MLIR_TEST: and our dialects
+# All targets of a kind have the same COMPILE_OPTIONs.
 function(_divisi_precompile target kind)
   if(NOT DIVISI_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
       OR DIVISI_SANITIZE)

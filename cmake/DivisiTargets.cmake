@@ -18,7 +18,8 @@
 #               Wider instruction sets are chosen a file, by the kernel author
 #               (set_source_files_properties with -mavx2 -mfma, or target
 #               attributes) and at run time: a build must run elsewhere.
-#   CODEGEN     sees MLIR's dialects of code: decides what is precompiled
+#   CODEGEN     sees MLIR's dialects of code, and none of ours: decides what is
+#               precompiled
 #   TEST        a GoogleTest program: it is compiled with few optimizations
 function(_divisi_configure target)
   cmake_parse_arguments(ARG
@@ -72,7 +73,9 @@ function(_divisi_configure target)
     set(kind TEST)
   elseif(NOT ARG_NO_LLVM AND NOT ARG_LLVM_HEADERS AND NOT ARG_LLVM_STATIC)
     set(kind MLIR)
-    if(ARG_CODEGEN)
+    if(ARG_CODEGEN AND ARG_TEST)
+      set(kind LLVM_TEST)
+    elseif(ARG_CODEGEN)
       set(kind CODEGEN)
     elseif(ARG_TEST)
       set(kind MLIR_TEST)
@@ -111,10 +114,10 @@ function(divisi_library name)
 endfunction()
 
 # divisi_executable(NAME SOURCES … [DEPENDS …] [NO_LLVM] [LLVM_STATIC]
-#                   [EXCEPTIONS])
+#                   [EXCEPTIONS] [CODEGEN])
 # A program in bin/ of the build tree.
 function(divisi_executable name)
-  cmake_parse_arguments(ARG "NO_LLVM;LLVM_STATIC;EXCEPTIONS" ""
+  cmake_parse_arguments(ARG "NO_LLVM;LLVM_STATIC;EXCEPTIONS;CODEGEN" ""
     "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
@@ -180,10 +183,11 @@ function(divisi_passes name)
   add_dependencies(${name} ${name}IncGen)
 endfunction()
 
-# divisi_gtest(NAME SOURCES … [DEPENDS …] [NO_LLVM] [LLVM_STATIC] [EXCEPTIONS])
+# divisi_gtest(NAME SOURCES … [DEPENDS …] [NO_LLVM] [LLVM_STATIC] [EXCEPTIONS]
+#              [CODEGEN])
 # A GoogleTest program, and one ctest entry of that name which runs it all.
 function(divisi_gtest name)
-  cmake_parse_arguments(ARG "NO_LLVM;LLVM_STATIC;EXCEPTIONS" ""
+  cmake_parse_arguments(ARG "NO_LLVM;LLVM_STATIC;EXCEPTIONS;CODEGEN" ""
     "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
