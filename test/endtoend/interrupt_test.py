@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, SECONDS
@@ -47,6 +48,14 @@ class OnTerminal:
             assert time.monotonic() < end and self.process.poll() is None, (
                 self.err)
             self.read(0.1)
+
+    def wait_for_reading(self):
+        """Until it waits for what is written to its stdin."""
+        end = time.monotonic() + SECONDS
+        while "pipe_read" not in Path(
+                f"/proc/{self.process.pid}/wchan").read_text():
+            assert time.monotonic() < end and self.process.poll() is None
+            time.sleep(0.01)
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -141,7 +150,7 @@ def test_where_nothing_can_be_kept_the_first_signal_ends_it(start):
     """While the model is read, from a pipe that nobody fills."""
     run = start("plan", "-", "--devices", 4, stdin=subprocess.PIPE)
     run.wait_for("import")
-    time.sleep(0.3)
+    run.wait_for_reading()
     run.signal(signal.SIGINT)
     assert run.process.wait(timeout=SECONDS) == -signal.SIGINT
 
