@@ -243,6 +243,7 @@ function(divisi_mpi_test name count program)
     COMMAND ${MPIEXEC_EXECUTABLE} -n ${count} --oversubscribe --bind-to none
       $<TARGET_FILE:${program}> ${ARGN})
   _divisi_test_environment(${name})
+  divisi_test_threads(${name} ${count})
   # As which tests may run.
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
