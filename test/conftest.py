@@ -11,7 +11,7 @@ import share
 
 def pytest_configure(config):
     config.addinivalue_line(
-        "markers", "sample(parameter..., slow): a share of the cases runs, with "
+        "markers", "sample(parameter..., slow, first): a share of the cases runs, with "
         "each value of these parameters")
     config.addinivalue_line(
         "markers", "whole: runs only where DIVISI_TEST_SHARE is 1")

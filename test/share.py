@@ -10,8 +10,9 @@ A test of many cases is marked:
 Of its cases a share runs, drawn by their names, so always the same; in any
 case enough of them that each value of the parameter `model` occurs, and each
 pair of a `backend` and a `type`. Nothing named, at least one case runs. Where
-cases take seconds each (`slow=True`) the share is squared. What is marked `whole`
-runs only where all cases do.
+cases take seconds each (`slow=True`) the share is squared; `first=True` takes the
+first ones instead of drawing some. What is marked `whole` runs only where all cases
+do.
 """
 
 import hashlib
@@ -49,11 +50,12 @@ def drawn(cases, key=str):
         key(case).encode()).digest())
 
 
-def sample(cases, key=str, features=lambda case: (), slow=False, least=1):
+def sample(cases, key=str, features=lambda case: (), slow=False, first=False,
+           least=1):
     """A share of the cases, at least `least` of them, in their order; each of the
     features that any of them has, one of these has, too."""
     cases = list(cases)
-    taken, rest = [], drawn(cases, key)
+    taken, rest = [], list(cases) if first else drawn(cases, key)
     missing = set().union(*(features(case) for case in cases)) if cases else set()
     while missing:
         best = max(rest, key=lambda case: len(missing & set(features(case))))

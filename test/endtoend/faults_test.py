@@ -38,7 +38,7 @@ SIGNALS = {
 }
 
 
-@pytest.mark.sample("name", slow=True)
+@pytest.mark.sample("name", slow=True, first=True)
 @pytest.mark.parametrize("seed", range(MOMENTS))
 @pytest.mark.parametrize("name", SIGNALS)
 def test_a_process_that_gets_a_signal(divisi, mlp, name, seed):

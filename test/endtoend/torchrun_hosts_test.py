@@ -166,7 +166,7 @@ def test_a_process_that_is_killed(divisi, mlp, hosts, start, side):
 # Signals, at any moment
 #===----------------------------------------------------------------------===#
 
-@pytest.mark.sample("name", slow=True)
+@pytest.mark.sample("name", slow=True, first=True)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSTOP"])
 def test_a_process_gets_a_signal(divisi, mlp, start, name, seed):

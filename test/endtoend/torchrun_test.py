@@ -186,7 +186,7 @@ def endless(divisi, inputs, **options):
                **options)
 
 
-@pytest.mark.sample("name", slow=True)
+@pytest.mark.sample("name", slow=True, first=True)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGSTOP"])
 def test_a_process_that_gets_a_signal(divisi, mlp, name, seed):
