@@ -15,8 +15,8 @@
 #ifndef DIVISI_LIB_SCHEDULE_ENTRYTASKS_H
 #define DIVISI_LIB_SCHEDULE_ENTRYTASKS_H
 
+#include "ListSchedule.h"
 #include "divisi/Cost/OperationCost.h"
-#include "divisi/Schedule/ListSchedule.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Schedule/ListSchedule.h"
+#include "ListSchedule.h"
 
 #include <algorithm>
 #include <cassert>

@@ -18,7 +18,7 @@ def ScheduleOverlap : Pass<"schedule-overlap", "::mlir::ModuleOp"> {
     function per entry and set of ranks.
 
     Effect: each entry gets the fastest predicted order
-    (`divisi/Schedule/ListSchedule.h`) among several orders whose arenas are at
+    (`lib/Schedule/ListSchedule.h`) among several orders whose arenas are at
     most `growth` bytes larger than before. Without the option a copy is lowered
     to determine the memory of devices: arenas then grow up to the plan's memory
     limit, or, if none was given, by half of the memory held, and up to that of

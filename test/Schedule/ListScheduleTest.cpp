@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Schedule/ListSchedule.h"
+#include "lib/Schedule/ListSchedule.h"
 
 #include "gmock/gmock.h"
 

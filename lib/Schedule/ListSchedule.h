@@ -23,8 +23,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_SCHEDULE_LISTSCHEDULE_H
-#define DIVISI_SCHEDULE_LISTSCHEDULE_H
+#ifndef DIVISI_LIB_SCHEDULE_LISTSCHEDULE_H
+#define DIVISI_LIB_SCHEDULE_LISTSCHEDULE_H
 
 #include "divisi/Simulate/EventSimulator.h"
 
@@ -61,4 +61,4 @@ Schedule makeSchedule(std::span<const ScheduleTask> tasks,
 
 } // namespace divisi
 
-#endif // DIVISI_SCHEDULE_LISTSCHEDULE_H
+#endif // DIVISI_LIB_SCHEDULE_LISTSCHEDULE_H
