@@ -321,9 +321,9 @@ TEST_F(DeviceTest, whatLiesInTheWrongSpaceIsRefused) {
        [](auto &, auto &p) {
          p.mutable_instructions(7)->mutable_output()->set_source(8);
        }},
-      {"it goes from 'host' to 'test', which only a copy on queue 'copy' does",
+      {"it goes from 'host' to 'test', which only a copy on queue 'copy' may do",
        [](auto &, auto &p) { p.mutable_instructions(0)->set_queue(0); }},
-      {"it goes from 'test' to 'host', which only a copy on queue 'copy' does",
+      {"it goes from 'test' to 'host', which only a copy on queue 'copy' may do",
        [](auto &, auto &p) {
          p.mutable_instructions(5)->mutable_collective()->set_source(8);
        }},
