@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel for blocks of threads can be made for the host, too: not to be fast,
-// but to see what each thread does. What it asks of its device it asks of this
-// table, every access to memory included, so that whoever runs it (the tests'
-// emulator) decides in which order threads go on, and can tell which of them
-// touch the same bytes.
+// A kernel for blocks of threads can be compiled for the host, too: not to be
+// fast, but to observe each thread. It calls this table for every service of
+// its device, including each memory access, so that the caller (the tests'
+// emulator) chooses the order of threads, and detects which of them touch the
+// same bytes.
 //
 //===----------------------------------------------------------------------===//
 

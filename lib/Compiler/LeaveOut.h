@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a pass brings is seen by leaving it out. That is possible where programs
-// without it are only slower.
+// Leaving a pass out shows its effect. That is possible for passes without
+// which programs are only slower.
 //
 //===----------------------------------------------------------------------===//
 

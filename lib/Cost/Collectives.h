@@ -1,4 +1,4 @@
-//===- Collectives.h - What collectives take --------------------*- C++ -*-===//
+//===- Collectives.h - Costs of collectives ---------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,11 +11,11 @@
 // trees and switches and between its protocols (its tuning.cc), and groups of
 // several nodes level by level, where that is cheaper.
 //
-// Where a level of links has measured points, they map the time that the model
-// says to the time it takes: a point says what belongs to the model's time of
-// the collective that was measured. Whatever crosses that level is priced
-// through the same map, so that prices rise with bytes and with members as
-// those of the model do.
+// If a level of links has measured points, they map times of the model to
+// measured times: a point maps the model's time of the measured
+// collective. Every group that crosses that level is priced through the
+// same map, so that prices rise with bytes and with members as those of
+// the model do.
 //
 //===----------------------------------------------------------------------===//
 

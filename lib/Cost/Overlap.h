@@ -1,4 +1,4 @@
-//===- Overlap.h - What runs beside a collective ----------------*- C++ -*-===//
+//===- Overlap.h - Slowdown beside a collective -----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A collective that runs beside operators is not free: it takes from them what
-// both need. The one place that says how much:
+// A collective that runs beside operators is not free: both share resources.
+// This is the only place that says how much:
 //
 //   operators    |--- 10 us ---|--- 10 us ---|      20 us alone
 //   collective      |----- 12 us -----|             12 us

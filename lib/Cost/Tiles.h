@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A GPU makes a product of matrices in square tiles of the result, as many at a
-// time as it has multiprocessors. What is left over of a tile or of the last
-// wave of tiles takes as long as a full one:
+// time as it has multiprocessors. A partial tile or a partial last wave takes
+// as long as a full one:
 //
 //   128 x 128 tiles, 132 at a time        tiles      waves
 //   rows 4096, columns 4096               32 x 32    8 (7.76)

@@ -18,8 +18,8 @@
 //   operators    dgrad ┐ wgrad ┐ dgrad ┐ wgrad …      wgrad needs no all-reduce
 //   links              └ all-reduce ┘  └ all-reduce
 //
-// What comes out is one order of all tasks. Each program's list is a part of
-// it, so that no ranks wait for each other in a circle.
+// The result is one order of all tasks. Each program's list is a part of it, so
+// that no ranks wait for each other in a cycle.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- PlanPrice.h - What the planner says of a plan ------------*- C++ -*-===//
+//===- PlanPrice.h - The planner's price of a plan --------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

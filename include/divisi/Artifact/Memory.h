@@ -1,4 +1,4 @@
-//===- Memory.h - What the ranks of a lowered module hold -------*- C++ -*-===//
+//===- Memory.h - Memory of a lowered module's ranks ------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Before anything is written: the artifact's manifest is made and asked what a
-// session of it would allocate.
+// Before anything is written: builds the artifact's manifest and predicts what
+// a session of it would allocate.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- ClusterFields.h - What a cluster is written as -----------*- C++ -*-===//
+//===- ClusterFields.h - Field names of clusters ----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Names of all members, once, for files and for the attribute of a module.
-// `field` gets name and reference of a member, and whether it may be missing.
+// One list of member names, for files and for a module's attribute. `field`
+// gets the name and a reference of a member, and whether it may be missing.
 //
 //===----------------------------------------------------------------------===//
 

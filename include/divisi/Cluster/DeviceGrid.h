@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // The grids a plan may be made for. An axis lies within one level of links, and
-// crosses only where the number of devices leaves no other way. Axes are as
-// fine as that number factors, so that 12 heads can use 4 of 8 devices, but no
-// more than keeps the strategies of an operator few. Where that leaves a
+// crosses levels only if the number of devices permits nothing else. Axes are
+// as fine as that number factors, so that 12 heads can use 4 of 8 devices, but
+// no more than keeps the strategies of an operator few. Where that leaves a
 // choice, all are candidates, but for those of which another is a refinement:
-// whatever can be said on (x=8) can be said on (x=4, y=2).
+// every split on (x=8) exists on (x=4, y=2).
 //
 //   8 devices                          (x0=2, x1=2, x2=2)
 //   12 devices                         (x0=3, x1=2, x2=2), (x0=2, x1=3, x2=2), …
@@ -20,7 +20,7 @@
 //   --mesh data=2,model=4              (data=2, model=4)
 //   4 a100 and 4 v100                  and (x0=2:[18,7], x1=2, x2=2)
 //
-// Model axes stand innermost, where links are fast. A plan may leave devices
+// Model axes are innermost, where links are fast. A plan may leave devices
 // idle: 7 devices are also 6, which factor. Where devices are of several kinds,
 // those to leave idle are chosen in several ways: the last, those of some kinds
 // first, as many of each kind. Each grid also comes with weights, by their

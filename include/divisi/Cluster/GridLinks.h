@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A step of a grid is made by groups of devices, all at the same time. What it
-// takes follows from how far such a group reaches, and not from the axes that
-// make it: (x=2, y=4) within a node is one group of 8, like (z=8).
+// Groups of devices execute a step of a grid in parallel. Its cost depends on
+// the span of such a group, not on the axes that form it: (x=2, y=4) within a
+// node is one group of 8, like (z=8).
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,14 +8,14 @@
 //
 // All devices of a grid do their parts at the same time, so equal parts take as
 // long as the slowest kind. Where an axis has weights, kinds get unequal parts,
-// and each is looked at with its own:
+// and each kind is timed with its own:
 //
 //   devices            a100 a100 v100 v100
 //   (x=4)              one part, at the pace of the slowest
 //   (x=4:[5,5,2,2])    x=0 and x=1 at the pace of a100, x=2 and x=3 of v100
 //
-// What they may hold goes the same way: where all have equal parts, the
-// smallest memory binds, else each kind's own.
+// Memory limits follow the same rule: if all have equal parts, the smallest
+// memory binds, else each kind's own.
 //
 //===----------------------------------------------------------------------===//
 

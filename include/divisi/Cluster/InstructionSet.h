@@ -1,4 +1,4 @@
-//===- InstructionSet.h - What processors can execute -----------*- C++ -*-===//
+//===- InstructionSet.h - Instruction sets of processors --------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

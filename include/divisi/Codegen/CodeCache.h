@@ -1,4 +1,4 @@
-//===- CodeCache.h - Code that was made before ------------------*- C++ -*-===//
+//===- CodeCache.h - A cache of generated code ------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

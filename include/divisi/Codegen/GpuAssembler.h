@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX is code for no GPU: the driver translates it when it is loaded. Where
-// NVIDIA's toolkit is at hand that is done while compiling, for GPUs that there
-// are, and PTX is left for those to come:
+// PTX is not machine code: the driver translates it when it is loaded. If
+// NVIDIA's toolkit is available, the compiler translates it, for existing GPUs,
+// and keeps the PTX for later ones:
 //
 //   PTX for sm_80 on  --ptxas-->      cubins for sm_80, sm_90, sm_100
 //   all of these      --fatbinary-->  one image, of which the driver takes what

@@ -1,4 +1,4 @@
-//===- GridKernels.h - From regions to kernels of GPUs ----------*- C++ -*-===//
+//===- GridKernels.h - From regions to GPU kernels --------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,8 +14,8 @@
 //                  barriers and shuffles (EmitGrid.h)
 //   NVVM, PTX      of NVIDIA's                               a GPU and later
 //
-// The mapped form has another way down, to a function of the host that is run
-// thread by thread (EmulatedGrid.h): what is tested is what GPUs are given.
+// The mapped form can also be lowered to a host function that is run thread by
+// thread (EmulatedGrid.h): tests run the form that GPUs get.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- NativeCode.h - From regions to code of a processor -------*- C++ -*-===//
+//===- NativeCode.h - From regions to native code ---------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,8 +14,8 @@
 //   vector loops   in scf, arith, math and vector, then      a processor
 //                  LLVM's, then an object
 //
-// What comes out is a shared object that imports nothing (RowCode.h). It is the
-// same for all extents, so that one object does the calls of all ranks, and all
+// The result is a shared object that imports nothing (RowCode.h). It is the
+// same for all extents, so one object serves the calls of all ranks, and all
 // calls of one structure.
 //
 //===----------------------------------------------------------------------===//

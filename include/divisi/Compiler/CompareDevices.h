@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A plan that was forced (by degrees of parallelism, a mesh, strategies that
-// were given) may be slower than one on fewer devices. Whoever asks what a plan
-// is worth is told.
+// were given) may be slower than one on fewer devices. Reports on a plan say
+// so.
 //
 //===----------------------------------------------------------------------===//
 

@@ -12,8 +12,8 @@
 //   --devices is decided already: 'plan4.mlir' is a plan; --replan plans it
 //   again, or give the model
 //
-// So every option says what it acts on, and once the input is known, those that
-// were given are compared with how far it has come.
+// So every option states which stage it acts on, and once the input is known,
+// the given options are checked against the input's stage.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- MoveNames.h - Names of files in a text that moves --------*- C++ -*-===//
+//===- MoveNames.h - Relative file names in moved texts ---------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -6,18 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which operators one kernel can do together: whatever makes each element of a
-// result once, and an elementwise operator that uses this element once, where
-// it is made. The same question decides what is priced and what is lowered.
+// Which operators can be fused into one kernel: one that computes each element
+// of its result once, and an elementwise operator that uses this element once,
+// at that point. The same predicate decides prices and lowering.
 //
 //   %h = matmul %x, %w     m n k     one kernel: the matmul adds the bias to an
 //   %y = add %h, %bias     m n       element while it still has it
 //
-// `fuses` asks loops alone. `fusionsOf` asks a program for the rest: that
-// nobody else uses the result, and, once it is partitioned, that each device
-// makes of it what it uses: layouts are equal, and not partial. A kernel goes
-// on from one operator: one with several operands that could be fused takes the
-// first of them from a register, and reads the others.
+// `fuses` considers loops alone. `fusionsOf` checks the rest in a program: that
+// the result has no other user, and, once it is partitioned, that each device
+// computes the part that it uses: layouts are equal, and not partial. An
+// operator is fused into one producer: if several operands could be fused, it
+// takes the first of them from a register, and reads the others.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All of the cluster stands on the module, as the attribute `divisi.cluster`,
-// so that every later stage prices as the planner did, on any machine and
-// whatever became of the file that it was read from:
+// The module holds the complete cluster, as the attribute `divisi.cluster`, so
+// that every later stage prices as the planner did, on any machine and whatever
+// happens to the cluster's file:
 //
 //   divisi.cluster = {name = "cpu:4", devices = [{count = 4, kind = "cpu", …}],
 //                     levels = [{name = "machine", fanout = 4, …}]}

@@ -11,8 +11,8 @@
 // its operands and results through memory, whichever is longer, and a launch.
 // All of it follows from the loops and the split: the largest shard counts, so
 // uneven splits cost what their slowest device does; of a grid whose weights
-// give kinds of devices unequal shards, the kind that takes longest. What is
-// only a view of an operand takes nothing.
+// give kinds of devices unequal shards, the kind that takes longest. A view of
+// an operand costs nothing.
 //
 //===----------------------------------------------------------------------===//
 

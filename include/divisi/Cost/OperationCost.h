@@ -1,4 +1,4 @@
-//===- OperationCost.h - What operations of a module take -------*- C++ -*-===//
+//===- OperationCost.h - Costs of a module's operations ---------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

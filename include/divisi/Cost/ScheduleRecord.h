@@ -1,4 +1,4 @@
-//===- ScheduleRecord.h - What a schedule is predicted to take --*- C++ -*-===//
+//===- ScheduleRecord.h - Predicted times of a schedule ---------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The stage Schedule says on the module what it has predicted, for reports:
+// The stage Schedule records its prediction on the module, for reports:
 //
 //   divisi.schedule = [{entry = "forward", nanoseconds = 900,
 //                       communication = 500, exposed = 100}]

@@ -1,4 +1,4 @@
-//===- StepCost.h - What steps and transfers take ---------------*- C++ -*-===//
+//===- StepCost.h - Costs of steps and transfers ----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 //
 // The prices of the collectives, by the bytes that the busiest position sends
 // or receives and the messages that it waits for; docs/rationale-layout.md has
-// the formulas. A router asks stepPrices.
+// the formulas. A router uses stepPrices.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // One function per verb behind one function that picks the verb. Data goes to
-// stdout, talk to stderr; the exit codes are those of Support/Status.h.
+// stdout, messages to stderr; the exit codes are those of Support/Status.h.
 //
 // The command is four programs, because most of what the compiler's verbs link
 // (MLIR, LLVM, ONNX: 80 MB in memory) is loaded before main, and Z3, which

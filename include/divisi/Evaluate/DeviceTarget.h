@@ -1,4 +1,4 @@
-//===- DeviceTarget.h - A device that programs are made for -----*- C++ -*-===//
+//===- DeviceTarget.h - The target device of a program ----------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

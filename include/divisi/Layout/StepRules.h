@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one statement of what the seven kinds of steps can do: the router
-// searches with it and verifyStep checks with it.
+// The only definition of the seven kinds of steps: the router searches with it
+// and verifyStep checks with it.
 //
 //===----------------------------------------------------------------------===//
 

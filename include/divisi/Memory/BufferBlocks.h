@@ -1,4 +1,4 @@
-//===- BufferBlocks.h - How long buffers are needed -------------*- C++ -*-===//
+//===- BufferBlocks.h - Lifetimes of buffers --------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,17 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A buffer is needed from the step that writes it to the last one that reads
-// it. Where a step may write its result over an operand that nobody reads
-// afterwards, both become one block:
+// A buffer is live from the step that writes it to the last one that reads it.
+// If a step may write its result over an operand that is dead afterwards, both
+// become one block:
 //
 //   0  call "nn.matmul"(%x, %w) into (%a)     %a: [0, 2)  ┐ one block [0, 3)
 //   1  call "nn.relu"(%a) into (%b)           %b: [1, 3)  ┘
 //   2  output 0 %b
 //
-// In a program that overlaps, what another queue reads is needed until a step
-// of the first queue knows that it has been read: bytes that were used again
-// before would make that step wait.
+// In a program that overlaps, a buffer read by another queue is live until a
+// step of the first queue comes after the read: reusing its bytes earlier would
+// make that step wait.
 //
 //   0  call … into (%a)                       %a: [0, 4), not [0, 2)
 //   1  collective "all_reduce" %a into %b

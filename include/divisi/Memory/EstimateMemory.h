@@ -1,4 +1,4 @@
-//===- EstimateMemory.h - What devices will hold ----------------*- C++ -*-===//
+//===- EstimateMemory.h - Estimates of device memory ------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a device holds is known once the module is lowered: where buffers lie in
-// the arena, what kernels want beside it. Of a module that is not, a copy is
-// lowered, by the stages that it has yet to go through:
+// The memory of a device is known once the module is lowered: offsets of
+// buffers in the arena, workspaces outside of it. If it is not lowered, a copy
+// is, by the stages that are still ahead of it:
 //
 //   module at Stage::Plan  ->  copy: partition, schedule, lower
 //                          ->  per rank: weights, arena, workspace, … , limit
 //
 // The planner, which compares many plans, counts tensors instead
-// (lib/Plan/MemoryViews.h); what it does not count is told to it as a reserve.
+// (lib/Plan/MemoryViews.h); it gets what it does not count as a reserve.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- NeededOrder.h - What has to come after what --------------*- C++ -*-===//
+//===- NeededOrder.h - The required order of instructions -------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Instructions of a program stand on queues that run side by side. Of two that
+// Instructions of a program are on queues that run concurrently. Of two that
 // touch the same bytes, one of them writing, the later has to come after the
-// earlier. Where they stand on one queue it does; else it has to be said, and
-// only the last of several that follow from each other:
+// earlier. On one queue it does; else `after` has to say so, and only for the
+// last of several that follow from each other:
 //
 //   0  queue A  writes x
 //   1  queue B  reads x          after 0

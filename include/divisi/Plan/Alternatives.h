@@ -1,4 +1,4 @@
-//===- Alternatives.h - What else a plan could have chosen ------*- C++ -*-===//
+//===- Alternatives.h - Alternatives to a plan's choices --------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The planning problem of a planned module is made again, with every strategy
+// The planning problem of a planned module is rebuilt, with every strategy
 // open, and the plan is found in it. Then every strategy of one operator, or
 // place of one tensor, can be priced with all others as they are:
 //

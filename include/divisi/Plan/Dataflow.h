@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operators with their loops, and tensors with where they come from and who
-// wants them, in program order over all entry functions: positions in that
-// order are the times of the planning problem. Plain data: whoever has it needs
-// no IR, and any number of threads may read it.
+// Operators with their loops, and tensors with their producers and users, in
+// program order over all entry functions: positions in that order are the times
+// of the planning problem. Plain data: it needs no IR, and any number of
+// threads may read it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A plan is attributes and grids beside a program that the planner does not
-// change, so taking them off gives what was imported.
+// change, so removing them restores the imported module.
 //
 //===----------------------------------------------------------------------===//
 

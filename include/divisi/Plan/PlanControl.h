@@ -1,4 +1,4 @@
-//===- PlanControl.h - What may cut a plan short ----------------*- C++ -*-===//
+//===- PlanControl.h - Limits and interruption of planning ------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Weights and activations need few bits, what is computed of many elements or
-// grows fast needs more. So of a model in f32, and with bf16 as the narrow
+// Weights and activations need few bits, results of many elements or that
+// grow fast need more. So in a model of f32, with bf16 as the narrow
 // type,
 //
 //   matmul, conv         take bf16 and leave their sums in f32, cast then
@@ -16,21 +16,21 @@
 //   add, sub             the same, but stay f32 where they join activations
 //   all others           stay f32, with casts around: normalize, softmax, exp
 //
-// and what only comes of, or goes to, operators that stay f32 stays it too, as
-// far as it is no branch of its own:
+// and values made or used only by operators that stay f32 stay f32, too, unless
+// they are a separate branch:
 //
 //   %s = matmul %q, %k : bf16 -> f32     // scores
 //   %m = add %s, %mask : f32             // for softmax alone
 //   %p = softmax %m : f32
 //   %b = cast %p : bf16
 //
-// The bias of a sum, and what else is done to it alone, comes before its cast.
-// Tables of positions and masks, which come of integers and constants alone,
-// stay f32, and so does what is computed once of weights. So do the products
-// nearest to the inputs, as many as hold no more than an eighth of the weights:
-// what is rounded there is enlarged by all that follows. Inputs and outputs
-// keep their types. A cast stands where a value is made, so that whatever is
-// moved between devices behind it is narrow.
+// The bias of a sum, and other operators on it alone, come before its cast.
+// Tables of positions and masks, made of integers and constants alone, stay
+// f32, and so do values computed once from weights. So do the products nearest
+// to the inputs, as many as hold no more than an eighth of the weights: later
+// operators amplify their rounding errors. Inputs and outputs keep their types.
+// A cast directly follows the definition of a value, so that values moved
+// between devices are narrow.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads what devices there are and what joins them, times products, memory,
-// copies and collectives, and makes a cluster of that to plan for:
+// Finds devices and the links between them, times products, memory, copies and
+// collectives, and makes a cluster to plan for:
 //
 //   MachineProfiler profiler({.kind = Kind::Processor, .devices = 2}, tell);
 //   Status status = profiler.run();

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From what joins each two devices follow the levels of links, and from times
-// of collectives the numbers of a level:
+// The links between each two devices give the levels, and times of collectives
+// the numbers of a level:
 //
 //   NVLink within {0, 1} and {2, 3}     level nvlink 2, level pci 2
 //   an all-reduce of 8 B, of 16 MiB     latency, bytes per second

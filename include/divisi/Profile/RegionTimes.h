@@ -1,4 +1,4 @@
-//===- RegionTimes.h - Whether code is faster -------------------*- C++ -*-===//
+//===- RegionTimes.h - Whether native code is faster ------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Report.h - What a plan does, as numbers ------------------*- C++ -*-===//
+//===- Report.h - The numbers of a plan -------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Read off a partitioned module: what every operator does where, what moves
-// between layouts, what it is predicted to cost. `explain` prints it, the
+// Collected from a partitioned module: the work and place of operators,
+// conversions between layouts, predicted costs. `explain` prints it, the
 // artifact carries it as JSON, so that a plan can be explained where it runs.
 //
 //===----------------------------------------------------------------------===//

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a name of the table stands for, and what the planner could have chosen
-// for it instead, at which cost.
+// Resolves a name of the table, and lists the planner's alternatives for it,
+// with their costs.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- StepPrices.h - Whom a router asks for prices -------------*- C++ -*-===//
+//===- StepPrices.h - The prices that a router uses -------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A router knows which steps there are, not what they take: its caller brings a
-// function that does. divisi/Cost/StepCost.h makes one from what links cost.
+// A router knows the steps, not their costs: its caller passes a function that
+// prices them. divisi/Cost/StepCost.h makes one from costs of links.
 //
 //===----------------------------------------------------------------------===//
 

@@ -13,7 +13,7 @@
 //   %4 = spmd.all_reduce %3 : 6   ->    %6 = spmd.all_reduce %5 : 10
 //                                       %2, %4 = nn.slice %6 : 4, 6
 //
-// Where sums are scattered in dimension 0, what is joined has a row a shard.
+// If sums are scattered in dimension 0, the joined tensor has a row per shard.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tries how far operators may be moved and how much may be fetched ahead, and
-// takes the fastest order whose arenas are small enough:
+// Tries how far operators may move and how much may be prefetched, and takes
+// the fastest order whose arenas are small enough:
 //
 //   operators ahead   1   4   16   64   all
 //   fetched ahead     one weight, the largest, 2, 4, 16 times that

@@ -1,4 +1,4 @@
-//===- LocalOperation.h - What becomes of a local operation -----*- C++ -*-===//
+//===- LocalOperation.h - Lowering of a local operation ---------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

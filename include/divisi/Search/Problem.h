@@ -8,18 +8,18 @@
 //
 // Every node (an operator, a global, an input) takes one of its strategies.
 // That costs time at the node and, through a matrix, along every edge between
-// two nodes; and it uses memory while the node lives. Wanted is the cheapest
-// choice that stays within the memory limit at every time:
+// two nodes; and it uses memory while the node is live. The goal is the
+// cheapest choice that stays within the memory limit at every time:
 //
 //   w  {replicated, split}      usages {8, 4}  live [0, 10)
 //   mm {whole, m@x, n@x}        costs {9, 5, 5}
 //   edge w -> mm                [[0, 0, 0],        row-major: a row for each
 //                                [7, 7, 0]]        strategy of w
 //
-// Memory is of one resource or more (one for each group of devices), each with
-// a limit of its own; what is said of the first alone needs no more than above.
-// It may be in use again after a while in which it is not: then there are more
-// intervals than one.
+// Memory is of one resource or more (one for each group of devices), each
+// each with its own limit; a problem of one resource needs no more than
+// above. Memory may be released and used again: then there are several
+// intervals.
 //
 // Many edges share a matrix (a model's layers are alike), so matrices are kept
 // once and edges refer to them. Costs are nanoseconds and usages bytes, but

@@ -9,8 +9,8 @@
 // Every solver is one free function of a problem and options. Its budget is
 // work, not time: the same problem, options and seed give the same answer, with
 // any number of threads. A limit of seconds, or a stop from outside, may end a
-// solver at another point each time; then Outcome::stopped says so. Whoever
-// wants the best so far at any moment listens to Options::onProgress.
+// solver at another point each time; then Outcome::stopped says so.
+// Options::onProgress reports the best answer so far at any moment.
 //
 //===----------------------------------------------------------------------===//
 

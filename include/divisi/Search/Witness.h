@@ -6,18 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A problem stays smaller if strategies are left out that another of the same
-// node replaces whatever all other nodes do: it costs no more, uses no more of
-// any memory, and neither do edges with it at any state of their other end.
+// A problem stays smaller without strategies that another of the same node
+// dominates for every choice of the other nodes: it costs no more, uses no more
+// of any memory, and neither do edges with it at any state of their other end.
 //
 //   node      costs {9, 5, 7}   usages {4, 8, 8}
 //   edge      [[0, 3],          2 costs 2 more than 1 by itself, and on the
 //              [1, 0],          edge 0 or 4 more: 1 replaces 2, and no other
 //              [1, 4]]          two are comparable
 //
-// What has been left out, and for which other, is a list of witnesses over the
-// problem that has everything: whoever doubts looks each up there. Then no
-// assignment of that problem is cheaper than the best of the smaller one.
+// A list of witnesses names each omitted strategy and its replacement in the
+// complete problem, in which each witness can be checked. Then no assignment of
+// that problem is cheaper than the best of the smaller one.
 //
 //===----------------------------------------------------------------------===//
 

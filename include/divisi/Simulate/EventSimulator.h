@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The programs of an entry as tasks with durations: operators, each of one
-// program, and collectives, each of all programs whose ranks meet in it. A
-// program runs one operator at a time, and beside it what its links do, one
-// collective at a time. A collective may slow down the operators beside it.
-// Time goes from one end of a task to the next; who calls says what begins:
+// program, and collectives, each of all programs whose ranks take part in it. A
+// program runs one operator at a time, and on its links one collective at a
+// time. A collective may slow down the operators beside it. Time goes from one
+// end of a task to the next; the caller starts tasks:
 //
 //   EventSimulator simulator(tasks);
 //   simulator.beginCollective(0);

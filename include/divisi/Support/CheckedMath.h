@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Element counts and byte sizes come from files that nobody has vouched for. A
-// wrapped product is a small buffer for a large tensor, so every such count is
-// made by these functions, and the caller has to look at the answer:
+// Element counts and byte sizes come from untrusted files. A wrapped product is
+// a small buffer for a large tensor, so every such count is computed by these
+// functions, and the caller has to check the result:
 //
 //   std::optional<int64_t> elements = checkedProduct(shape);
 //   if (!elements)

@@ -1,4 +1,4 @@
-//===- ElementBytes.h - What elements take in memory ------------*- C++ -*-===//
+//===- ElementBytes.h - Sizes of elements in memory -------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -9,7 +9,7 @@
 // A file of a few megabytes of gzip holds a hundred of text, and a hostile one
 // holds gigabytes. The text is inflated in one go into address space that is
 // reserved for the most that is accepted; memory is only what is written. So
-// nothing that the file says about its size is believed.
+// the size that the file states is not trusted.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 //
 // Texts have a hundred megabytes of integers, so there is no document tree:
 // simdjson finds the tokens, and this class calls back for each element of a
-// list and each key of an object. Everything is looked at, also what nobody
-// asked for: On-Demand itself would skip it unseen.
+// list and each key of an object. Everything is checked, also elements that no
+// caller reads, which On-Demand would skip.
 //
 // Functions return false once something is wrong; who called them returns false
 // in turn. On that way out each list and object adds its part to the path, so

@@ -17,13 +17,13 @@
 //
 // The bytes go to a new file in the folder of the old one, which takes its name
 // once all of them are on the disk: so `path` holds the old content or the new
-// at every moment, even if the process is killed. Where the file system has
-// files without a name, the new one has none until then, and nothing is left
-// behind either.
+// at every moment, even if the process is killed. If the file system has files
+// without a name, the new one has none until then, and nothing is left behind
+// either.
 //
-// A symbolic link keeps pointing to what it pointed to: that file is replaced.
-// Standard output (`-`, or a descriptor by its name, as /dev/stdout), a device,
-// a pipe and a terminal are never replaced; they are written to as they are.
+// A symbolic link keeps its target: that file is replaced. Standard output
+// (`-`, or a descriptor by its name, as /dev/stdout), a device, a pipe and a
+// terminal are never replaced; they are written to as they are.
 //
 //===----------------------------------------------------------------------===//
 

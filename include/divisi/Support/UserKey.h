@@ -1,4 +1,4 @@
-//===- UserKey.h - A secret of the user who runs us -------------*- C++ -*-===//
+//===- UserKey.h - The user's secret key ------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Whoever has the key has made an artifact, or may write the user's files
-// anyway. So native code of an artifact that carries a code made with it
-// (HMAC-SHA256) is as good as a program of the user's.
+// Only the user, or a process that may write the user's files anyway, has the
+// key. So native code of an artifact signed with it (HMAC-SHA256) is trusted
+// like a program of the user's.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 //
 // Exported models flatten: tokens [B·S], a fused projection of 3·heads·64. An
 // operator can split a dim, or the major factor of a dim, but never a minor
-// one alone, so heads inside such a dim are out of reach. unflatten gives every
-// factor that some operator needs a dim of its own:
+// one alone, so heads inside such a dim are out of reach. unflatten makes every
+// factor that some operator needs a separate dim:
 //
 //   %0 = reshape %x : [8, 16, 64] → [128, 64]
 //   %1 = matmul %0, %w "mk,kn->mn" : [128, 192]

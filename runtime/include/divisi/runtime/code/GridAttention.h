@@ -7,16 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 //
-// What the compiler makes of an `nn.attention`, beside the regions of
-// GridCode.h: a module with one kernel. Its parameters are
+// Generated code of an `nn.attention` (GridCode.h has that of regions): a
+// module with one kernel. Its parameters are
 //
 //   pointers                      the result, queries, keys, values, a mask
 //   numbers, of 64 bits each      as `Number` and the strides behind it
 //
 // Each warp has some queries of one head, a block as many as its warps have.
-// Keys and values come by, 32 at a time, through the memory that the block
-// shares; of all keys together nothing is kept but their maximum, the sum of
-// their exponentials, and that of these times values.
+// Keys and values pass, 32 at a time, through the block's shared memory; for
+// all keys together only their maximum, the sum of their exponentials, and that
+// of these times values are kept.
 //
 //===----------------------------------------------------------------------===//
 

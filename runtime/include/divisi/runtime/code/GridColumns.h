@@ -1,4 +1,4 @@
-//===- GridColumns.h - Lines that lie across, by threads --------*- C++ -*-===//
+//===- GridColumns.h - Strided lines, by threads ----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the compiler makes of an `nn.softmax` or `nn.normalize` of lines whose
-// elements do not lie side by side, beside the regions of GridCode.h, which do
-// the others: a module with one kernel. Its parameters are
+// Generated code of an `nn.softmax` or `nn.normalize` of lines whose elements
+// are not adjacent (GridCode.h has the code of the others): a module with one
+// kernel. Its parameters are
 //
 //   two pointers                  the result, and the operand
 //   numbers, of 64 bits each      how many lines there are, and how long they
@@ -16,8 +16,8 @@
 //                                 the result, of the operand; the extents of a
 //                                 line, and the same strides
 //
-// Threads side by side have lines side by side, of which rows of threads have a
-// part each, as reductions across rows do (GridReduce.h).
+// Adjacent threads have adjacent lines, of which rows of threads have a part
+// each, as reductions across rows do (GridReduce.h).
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 //
-// What the compiler makes of an `nn.conv` or `nn.conv_dgrad` that no library
-// takes, and of `nn.conv_integer`: a module with one kernel. Its parameters are
+// Generated code of an `nn.conv` or `nn.conv_dgrad` that no library takes, and
+// of `nn.conv_integer`: a module with one kernel. Its parameters are
 //
 //   three pointers                the result, the operand, the weights
 //   numbers, of 64 bits each      as `Number`; the zero points of codes; the

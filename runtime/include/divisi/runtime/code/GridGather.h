@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 //
-// What the compiler makes of an `nn.gather` or `nn.take_along`, beside the
-// regions of GridCode.h: a module with one kernel. Its parameters are
+// Generated code of an `nn.gather` or `nn.take_along` (GridCode.h has that of
+// regions): a module with one kernel. Its parameters are
 //
 //   four pointers                 the result, the data, the indices, and where
 //                                 the first bad index is written
@@ -19,7 +19,7 @@
 //                                 their extents and strides
 //
 // Each thread has elements of the result, and reads the index of each. The
-// first block looks at all indices for bad ones, too.
+// first block also checks all indices.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- GridLaunch.h - What a kernel is launched with ------------*- C++ -*-===//
+//===- GridLaunch.h - Launch parameters of a kernel -------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the compiler makes of operators that need whole lines along one axis,
-// beside the regions of GridCode.h: a module with one kernel. Its parameters
+// Generated code of operators that need whole lines along one axis
+// (GridCode.h has that of regions): a module with one kernel. Its parameters
 // are
 //
 //   two pointers                  the result, and the operand

@@ -6,19 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the compiler makes of a call that moves elements (Movement.h), beside
-// the regions of GridCode.h: a module with one kernel, which is launched for
-// each part. Its parameters are
+// Generated code of a call that moves elements (Movement.h; GridCode.h has that
+// of regions): a module with one kernel, launched for each part. Its parameters
+// are
 //
 //   two pointers                  where elements are moved to, and from
 //   numbers, of 64 bits each      how much there is to do, the extents, the
 //                                 strides of the result, of the operand
 //
-// Transposes of the innermost dimension go through the memory that a block
-// shares, square by square, so that threads side by side read and write side by
-// side. Their loops are in another order: the last two are the one along which
-// the operand's elements lie side by side, and the one along which the result's
-// do.
+// Transposes of the innermost dimension go through the block's shared memory,
+// square by square, so that adjacent threads read and write adjacent
+// elements. Their loops are in another order: the last two are the one along
+// which the operand's elements are adjacent, and the one along which the
+// result's are.
 //
 //===----------------------------------------------------------------------===//
 

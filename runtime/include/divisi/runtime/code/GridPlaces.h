@@ -1,4 +1,4 @@
-//===- GridPlaces.h - Values of places, by threads --------------*- C++ -*-===//
+//===- GridPlaces.h - Functions of indices, by threads ----------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the compiler makes of operators whose elements are functions of where
-// they stand, beside the regions of GridCode.h: a module with one kernel.
+// Generated code of operators whose elements are functions of their indices
+// (GridCode.h has that of regions): a module with one kernel.
 //
 //===----------------------------------------------------------------------===//
 

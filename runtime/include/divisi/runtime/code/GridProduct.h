@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 //
-// What the compiler makes of an `nn.matmul` that no library takes, and of
+// Generated code of an `nn.matmul` that no library takes, and of
 // `nn.matmul_integer`: a module with one kernel. Its parameters are
 //
 //   pointers                      the result, the operands; the zero point of
@@ -17,8 +17,8 @@
 //                                 m, n, k, their extents, and the strides of
 //                                 each tensor that has them
 //
-// A block has squares of the result. Rows and columns of the operands come by,
-// 32 of what is summed at a time, through the memory that it shares.
+// A block has squares of the result. Rows and columns of the operands pass, 32
+// summed elements at a time, through its shared memory.
 //
 //===----------------------------------------------------------------------===//
 

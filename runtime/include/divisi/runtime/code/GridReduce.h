@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 //
-// What the compiler makes of an `nn.reduce`, beside the regions of GridCode.h:
-// a module with one kernel. Its parameters are
+// Generated code of an `nn.reduce` (GridCode.h has that of regions): a module
+// with one kernel. Its parameters are
 //
 //   two pointers                  the result, and what is reduced
 //   numbers, of 64 bits each      how many results there are, how much is
@@ -16,9 +16,9 @@
 //                                 their strides, the operand's; the extents of
 //                                 what is reduced, its strides
 //
-// Threads side by side read elements side by side. If these are reduced to one
-// result, threads of a block have one result together, as in regions; else
-// each has another, of which rows of threads have a part each.
+// Adjacent threads read adjacent elements. If these are reduced to one result,
+// the threads of a block share one result, as in regions; else each has its
+// own, of which rows of threads have a part each.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the compiler makes of an `nn.scatter` or `nn.insert`, beside the regions
-// of GridCode.h: a module with one kernel. Its pointers are the result, the
-// tensor that it is made of, what is written, the indices, and where the first
-// bad one is said (GridGather::Found).
+// Generated code of an `nn.scatter` or `nn.insert` (GridCode.h has that of
+// regions): a module with one kernel. Its pointers are the result, the initial
+// tensor, the updates, the indices, and where the first bad index is written
+// (GridGather::Found).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- GridTarget.h - What code for GPUs was made for -----------*- C++ -*-===//
+//===- GridTarget.h - Targets of GPU code -----------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The target of a kernel (GridCode.h) says which GPUs it is for: PTX for those
-// from one on, and what was assembled for some of them beside it.
+// from one on, and code assembled for some of them.
 //
 //   nvptx64-nvidia-cuda-grid1:sm_90                  PTX
 //   nvptx64-nvidia-cuda-grid1:sm_90:sm_90,sm_100     an image of PTX and cubins

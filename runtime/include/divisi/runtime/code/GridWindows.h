@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the compiler makes of operators that read some elements around each of
-// the result, beside the regions of GridCode.h: a module with one kernel. Its
-// parameters are the result, the operand, and numbers of 64 bits each. Every
-// thread has elements of the result, in the order in which that is stored, and
-// finds what they are made of by global indices.
+// Generated code of operators that read a window for each element of the result
+// (GridCode.h has that of regions): a module with one kernel. Its parameters
+// are the result, the operand, and numbers of 64 bits each. Every thread has
+// elements of the result, in storage order, and finds their operands by global
+// indices.
 //
 //===----------------------------------------------------------------------===//
 

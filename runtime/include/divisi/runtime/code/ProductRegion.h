@@ -1,4 +1,4 @@
-//===- ProductRegion.h - A product and what goes on with it -----*- C++ -*-===//
+//===- ProductRegion.h - A product with fused operators ---------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,11 +15,11 @@
 //   %s = silu %b                   code, of a region that begins with %b
 //   %y = mul %s, %gate             code
 //
-// Of one that begins with a convolution there is code for all that goes on with
-// it: what a library of convolutions does on the way is known only where it
-// runs, and what it does not do has to have code then.
+// For one that begins with a convolution there is code for all fused operators:
+// which of them a library of convolutions fuses is known only where it runs,
+// and the others need code then.
 //
-// Which operators are whose is the same for all ranks.
+// This division is the same for all ranks.
 //
 //===----------------------------------------------------------------------===//
 

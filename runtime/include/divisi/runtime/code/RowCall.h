@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What compiled regions are called with. A region that begins with `nn.concat`
-// is the rest of it, done for each of the operands that are joined: code takes
-// any extents and strides, so it needs to know nothing of that.
+// The arguments of compiled regions. Of a region that begins with `nn.concat`
+// the rest is called for each of the joined operands: code takes any extents
+// and strides, so it needs no knowledge of that.
 //
 //   concat %a, %b, mul %s     %a [8, 3], %b [8, 5], %s [8]
 //     the region    mul %joined, %s

@@ -8,7 +8,7 @@
 //
 // What the compiler's code generator makes of a region with a RowNest, and the
 // backend `cpu` runs: a shared object with one function, which imports nothing
-// and has no data that changes. All that it works with it is handed.
+// and has no data that changes. All of its data are arguments.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- RowNest.h - Regions that are walked row by row -----------*- C++ -*-===//
+//===- RowNest.h - The memory accesses of a region --------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a region of elementwise operators, of transposes that leave rows as they
-// are, and of such operators that need whole rows, does to memory. Rows are the
-// innermost elements of the results; the other dimensions say which row it is.
+// The memory accesses of a region of elementwise operators, transposes that
+// keep rows whole, and operators that need whole rows. Rows are the
+// innermost elements of the results; the other dimensions index the rows.
 // Neighbouring ones that all tensors have, or do not have, together are one
 // group:
 //
@@ -16,7 +16,7 @@
 //     groups   2 * 128, 768
 //     strides  %x 768, 1    %gamma 0, 1    %bias 0, 1    result 768, 1
 //
-// How many groups there are, and who moves along which, is the same for all
+// The number of groups, and which tensors move along which, is the same for all
 // ranks; extents and strides are those of one. So one piece of code does the
 // call of all ranks (RowCode.h).
 //

@@ -19,9 +19,9 @@
 //
 //   start(a)  start(b)  … compute …  poll(a)  … compute …  wait(a, b)  poll(b)
 //
-// Boxes in the memory of a device are met for by the devices: the step is work
-// that is put on a queue, behind what makes its source and before what reads
-// its result, and the host goes on at once:
+// Devices execute the steps on boxes in their memory: the step is put on a
+// queue, after the work that makes its source and before the work that reads
+// its result, and the host continues at once:
 //
 //   host      put(kernel)  put(step)  put(kernel)  … check(step) …
 //   compute   ···[kernel]·····┐              ┌·[kernel]

@@ -18,8 +18,8 @@
 //     return (*world)->connect(processesOf(2, 4), request.timeout, ...);
 //   };
 //
-// What needs MPI is in a shared object that is opened here, so that a program
-// runs where there is none.
+// All uses of MPI are in a shared object that is opened here, so that a program
+// runs without MPI.
 //
 //===----------------------------------------------------------------------===//
 

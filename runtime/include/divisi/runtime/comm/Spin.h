@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// To wake a thread that sleeps takes as long as a small model. Who has a core
-// to spare looks for a moment whether what it waits for comes, and then sleeps;
-// who has none sleeps at once: the thread that it waits for may need the core.
+// Waking a sleeping thread takes as long as a small model. A thread with a core
+// of its own spins for a moment before it sleeps; a thread without one sleeps
+// at once: the thread that it waits for may need the core.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- GivenTensors.h - Tensors that files give an entry --------*- C++ -*-===//
+//===- GivenTensors.h - An entry's tensors from files -----------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RankMemory.h - What a rank holds while it runs -----------*- C++ -*-===//
+//===- RankMemory.h - The memory of a rank ----------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

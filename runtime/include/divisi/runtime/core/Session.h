@@ -16,10 +16,10 @@
 //   auto outputs = (*session)->run("forward", inputs);
 //
 // Every rank has a thread (one that is alone: the caller's), an arena, and a
-// flat list of instructions; they meet only in the steps of the list. Loading
-// maps weights, slices what a rank holds, and prepares every kernel; running
-// allocates nothing. Globals that an entry updates keep their new values from
-// run to run.
+// flat list of instructions; they synchronize only in the steps of the list.
+// Loading maps weights, slices what a rank holds, and prepares every kernel;
+// running allocates nothing. Globals that an entry updates keep their new
+// values from run to run.
 //
 // A session may have some of the ranks only, and a communicator that connects
 // them with those of other sessions: in this process, in others, elsewhere.

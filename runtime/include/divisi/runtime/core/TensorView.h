@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a session reads and writes lies where its caller has it, and is
-// described as DLPack's DLTensor does, field by field:
+// A session reads and writes its caller's memory, described field by field as
+// in DLPack's DLTensor:
 //
 //   DLTensor    data   dtype   shape   strides   byte_offset
 //   TensorView  data   type    dims    strides   byteOffset

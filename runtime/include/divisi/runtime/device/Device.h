@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a rank holds lies in memory spaces: that of the host, and that of its
-// device, if that has memory of its own. A kernel names the one space in which
-// all its buffers lie; what lies elsewhere is copied first, by an instruction.
+// The memory of a rank is in memory spaces: that of the host, and that of its
+// device, if that has its own memory. A kernel names the one space of all its
+// buffers; data in another space is copied first, by an instruction.
 //
 // A device works in queues: what is put on one begins when all before it there
 // has ended, and the call that puts it there returns at once. An event is a

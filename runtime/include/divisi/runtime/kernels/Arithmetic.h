@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What kernels and collectives both do to scalars, on the types that they are
-// computed as (Element.h).
+// Scalar operations of kernels and collectives, on the types used for computing
+// (Element.h).
 //
 //===----------------------------------------------------------------------===//
 

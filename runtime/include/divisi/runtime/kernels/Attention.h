@@ -1,4 +1,4 @@
-//===- Attention.h - What a call of attention reads -------------*- C++ -*-===//
+//===- Attention.h - Operands of a call of attention ------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

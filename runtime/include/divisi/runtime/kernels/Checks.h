@@ -1,4 +1,4 @@
-//===- Checks.h - Is a call what a kernel can do? ---------------*- C++ -*-===//
+//===- Checks.h - Checks of kernel calls ------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A call may come from a hostile artifact: what a kernel takes for granted in
-// its loops is checked here when it is prepared. Every check returns false and
-// leaves a message that begins with the operator's name.
+// A call may come from a hostile artifact: assumptions of a kernel's loops are
+// checked here when it is prepared. Every check returns false and leaves a
+// message that begins with the operator's name.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The labels of a contraction fall into four groups by where they stand:
+// The labels of a contraction fall into four groups by where they occur:
 //
 //               a  b  result
 //   batch       x  x  x

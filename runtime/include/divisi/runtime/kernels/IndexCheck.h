@@ -1,4 +1,4 @@
-//===- IndexCheck.h - Whether indices in data are good ----------*- C++ -*-===//
+//===- IndexCheck.h - Checks of indices in data -----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,8 @@
 //
 //   table [64, 8], rows 0 to 31 here     60: good, and not here; 70, -65: bad
 //
-// The indices are read once more for it, in one loop that ORs sign bits; where
-// the bad one is, is only asked when there is one.
+// This reads the indices once more, in one loop that ORs sign bits; the bad
+// index is searched for only if there is one.
 //
 //===----------------------------------------------------------------------===//
 

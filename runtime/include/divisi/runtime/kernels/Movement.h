@@ -1,4 +1,4 @@
-//===- Movement.h - Where moved elements come from --------------*- C++ -*-===//
+//===- Movement.h - Sources of moved elements -------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- OperatorKinds.h - What kind of operator a name is of -----*- C++ -*-===//
+//===- OperatorKinds.h - Kinds of operators by name -------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Processes.h - Runs that several processes share ----------*- C++ -*-===//
+//===- Processes.h - Runs in several processes ------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A launcher has started the same command several times. Each process does what
-// the command says with its ranks of the artifact; they agree on how it went
-// before they go on, so that all end with one code, and one says why. The first
-// has the outputs.
+// the command says with its ranks of the artifact; they agree on the outcome
+// before they continue, so that all end with one code, and one says why. The
+// first has the outputs.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- HostFacts.h - What this machine has ----------------------*- C++ -*-===//
+//===- HostFacts.h - Facts about this machine -------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Measure.h - How fast devices are -------------------------*- C++ -*-===//
+//===- Measure.h - Measuring devices ----------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Times what runs do: kernels, copies and collectives, by the devices, backends
-// and communicators that runs use. Devices share a machine, so all of them work
-// at the same time, round by round, as they do in a run:
+// Times the work of runs: kernels, copies and collectives, by the devices,
+// backends and communicators that runs use. Devices share a machine, so all of
+// them work at the same time, round by round, as they do in a run:
 //
 //   round       1        2        3
 //   device 0   [---]    [--]     [---]

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Tensors come and go as NumPy's .npy and .npz, and as ONNX's test data folders
-// (input_0.pb, input_1.pb, ...). What a file holds is told by what it begins
-// with, whatever it is called. Files are hostile until checked: every size is
+// (input_0.pb, input_1.pb, ...). A file's format is detected by its first
+// bytes, not by its name. Files are hostile until checked: every size is
 // computed with overflow checks and compared with the bytes that are there
 // before memory is asked for.
 //

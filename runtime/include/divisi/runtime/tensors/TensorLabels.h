@@ -13,8 +13,8 @@
 //   numpy.savez(f, a, b), input_0.pb ...       numbers, perhaps with names
 //
 // One rule says which input each is. A name is the input's. Numbered tensors go
-// by their names if every one of them is an input's, else by their places. What
-// has a place alone takes the inputs that nobody has named, in their order.
+// by their names if every one of them is an input's, else by their places.
+// Tensors with a place alone take the inputs that are not named, in order.
 //
 //===----------------------------------------------------------------------===//
 

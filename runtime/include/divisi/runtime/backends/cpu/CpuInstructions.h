@@ -1,4 +1,4 @@
-//===- CpuInstructions.h - What kernels use of a processor ------*- C++ -*-===//
+//===- CpuInstructions.h - Instruction sets of CPU kernels ------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- CudaBackend.h - GPUs of NVIDIA's -------------------------*- C++ -*-===//
+//===- CudaBackend.h - NVIDIA GPUs ------------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- GpuTopology.h - What GPUs are there, and between them ----*- C++ -*-===//
+//===- GpuTopology.h - GPUs and the links between them ----------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// CUDA's driver says what GPUs there are, and which of them reach each other's
-// memory; how they are joined says NVML, NVIDIA's management library, which
-// comes with the driver and is opened at run time as well. Where it is missing,
-// paths are not known, and nothing is assumed in their place.
+// CUDA's driver lists the GPUs, and says which of them reach each other's
+// memory; NVML, NVIDIA's management library, describes their links. It comes
+// with the driver and is opened at run time as well. If it is missing, paths
+// are not known, and nothing is assumed in their place.
 //
 //===----------------------------------------------------------------------===//
 
