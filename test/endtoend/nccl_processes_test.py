@@ -50,6 +50,7 @@ def assert_same_bits(divisi, m):
         v.tobytes() for v in one.values()]
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("name,plan,processes", [
     ("gpt2", MEGATRON, 2),
     ("llama", ["--devices", 4, "--tensor-parallel-size", 4], 4),

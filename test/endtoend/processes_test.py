@@ -48,6 +48,7 @@ MODELS = ["bert", "classifier", "gpt2", "llama", "resnet", "segformer", "t5",
           "vit"]
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("name", ["classifier", "llama", "resnet", "vit"])
 def test_models_by_a_plan_that_was_found(divisi, name):
     made = model(name)
@@ -57,6 +58,7 @@ def test_models_by_a_plan_that_was_found(divisi, name):
 
 
 # Random plans send more, of more kinds, in uneven shards.
+@pytest.mark.sample()
 @pytest.mark.parametrize("name,devices", [("bert", 4), ("gpt2", 8),
                                           ("resnet", 4), ("t5", 3)])
 def test_models_by_a_random_plan(divisi, name, devices):
@@ -99,6 +101,7 @@ def test_training_and_two_grids(divisi, tmp_path, name):
     assert_same_everywhere(divisi, "x.npz", [2, 3, 4], "--repeat", 5)
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("devices", [2, 3, 8])
 def test_loops(divisi, devices):
     w, r, x = lstm_tensors()

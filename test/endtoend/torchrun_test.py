@@ -57,6 +57,7 @@ def nothing_is_left():
 # The same bits
 #===----------------------------------------------------------------------===#
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("name,solver,counts", [
     ("classifier", "auto", [2, 4]), ("resnet", "random", [3]),
     ("gpt2", "random", [3, 8])])
