@@ -51,7 +51,7 @@ def test_overview_lists_the_verbs(divisi):
          "compile   turn a model into an artifact for many devices",
          "plan      choose the strategies of a model, and write the "
          "annotated module",
-         "run       an artifact on inputs, in this process",
+         "run       execute an artifact on inputs, in this process",
          "check     compare an artifact with expected outputs, or a model on "
          "N devices with one",
          "bench     measure run and wait times of an artifact or a model, or "
