@@ -15,9 +15,13 @@
 // k), or features (v and y). One operator never has all of its products in
 // memory.
 //
+// Each replacement is evaluated beside what it replaces (Replacement.h) before
+// it takes its place.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Import/Codes.h"
+#include "passes/Import/FourDims.h"
 #include "passes/Import/Passes.h"
 #include "passes/Import/WrittenAttention.h"
 
@@ -26,7 +30,8 @@
 #include "dialects/NN/Labels.h"
 
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace divisi {
 #define GEN_PASS_DEF_FUSEATTENTION
@@ -42,9 +47,6 @@ namespace {
 struct Classes {
   std::string batch, queries, keys, depth, features;
 };
-
-/// Letters for each of the four dimensions of an attention's tensor.
-using Groups = std::array<std::string, 4>;
 
 } // namespace
 
@@ -87,110 +89,6 @@ static std::optional<Classes> classify(const WrittenAttention &written) {
 }
 
 //===----------------------------------------------------------------------===//
-// Four dimensions
-//===----------------------------------------------------------------------===//
-
-static std::string join(const Groups &groups) {
-  return groups[0] + groups[1] + groups[2] + groups[3];
-}
-
-/// Of each dimension of `to` the place in `from`.
-static SmallVector<int64_t> permutationOf(StringRef from, StringRef to) {
-  return llvm::map_to_vector(
-      to, [&](char letter) { return int64_t(from.find(letter)); });
-}
-
-/// In which order `letters` has the groups, if it has each in one piece, its
-/// letters as they are, and the last group last. Empty ones come first.
-static std::optional<SmallVector<size_t>> orderOf(StringRef letters,
-                                                  const Groups &groups) {
-  SmallVector<size_t> order;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i].empty()) {
-      order.push_back(i);
-    }
-  }
-  while (!letters.empty()) {
-    const auto *group = llvm::find_if(groups, [&](const std::string &group) {
-      return !group.empty() && letters.consume_front(group);
-    });
-    if (group == groups.end()) {
-      return std::nullopt;
-    }
-    order.push_back(group - groups.begin());
-  }
-  return order.back() == groups.size() - 1 ? std::optional(order)
-                                           : std::nullopt;
-}
-
-/// The extents of `shape`, whose dimensions are `letters`, by groups.
-static SmallVector<int64_t> grouped(ArrayRef<int64_t> shape, StringRef letters,
-                                    const Groups &groups,
-                                    ArrayRef<size_t> order) {
-  SmallVector<int64_t> extents;
-  for (size_t i : order) {
-    extents.push_back(1);
-    for (char letter : groups[i]) {
-      extents.back() *= shape[letters.find(letter)];
-    }
-  }
-  return extents;
-}
-
-static constexpr size_t kSorted[] = {0, 1, 2, 3};
-
-static Value reshaped(OpBuilder &builder, Value x, ArrayRef<int64_t> shape) {
-  return typeOf(x).getShape() == shape
-             ? x
-             : nn::ReshapeOp::create(builder, x.getLoc(), x, shape);
-}
-
-static Value transposed(OpBuilder &builder, Value x,
-                        ArrayRef<int64_t> permutation) {
-  return llvm::is_sorted(permutation)
-             ? x
-             : nn::TransposeOp::create(builder, x.getLoc(), x, permutation);
-}
-
-/// Letters of an attention's tensor in that order.
-static std::string ordered(StringRef sorted, ArrayRef<size_t> order) {
-  std::string letters;
-  for (size_t i : order) {
-    letters += sorted[i];
-  }
-  return letters;
-}
-
-/// Tensor `i` of an attention with the groups as its dimensions, where they
-/// lie if they can stay there; tells `labels`.
-static Value toFour(OpBuilder &builder, size_t i, const Lettered &x,
-                    const Groups &groups, nn::AttentionLabels &labels) {
-  std::optional<SmallVector<size_t>> kept = orderOf(x.letters, groups);
-  ArrayRef<size_t> order = kept ? ArrayRef<size_t>(*kept) : kSorted;
-  auto extents = grouped(typeOf(x.value).getShape(), x.letters, groups, order);
-  labels.tensors[i] = ordered(nn::AttentionLabels::sorted[i], order);
-  Value value = kept ? x.value
-                     : transposed(builder, x.value,
-                                  permutationOf(x.letters, join(groups)));
-  return reshaped(builder, value, extents);
-}
-
-/// The result `y` of an attention in the dimensions of what it replaces.
-static Value fromFour(OpBuilder &builder, Value y, const Lettered &replaced,
-                      const Groups &groups) {
-  if (orderOf(replaced.letters, groups)) {
-    return reshaped(builder, y, typeOf(replaced.value).getShape());
-  }
-  std::string letters = join(groups);
-  SmallVector<int64_t> shape;
-  for (int64_t dim : permutationOf(replaced.letters, letters)) {
-    shape.push_back(typeOf(replaced.value).getShape()[dim]);
-  }
-  return transposed(builder, reshaped(builder, y, shape),
-                    permutationOf(letters, replaced.letters));
-}
-
-//===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//
 
@@ -208,8 +106,7 @@ struct Unrepeated {
 /// nothing if it does not.
 static std::optional<Unrepeated> unrepeated(const Lettered &x, char head) {
   auto merge = x.value.getDefiningOp<nn::ReshapeOp>();
-  auto repeat =
-      merge ? merge.getX().getDefiningOp<nn::BroadcastOp>() : nullptr;
+  auto repeat = merge ? merge.getX().getDefiningOp<nn::BroadcastOp>() : nullptr;
   size_t rank = x.letters.size(), times = x.letters.find(head) + 1;
   if (!repeat || typeOf(repeat.getX()).getRank() != int64_t(rank + 1) ||
       typeOf(repeat).getRank() != int64_t(rank + 1)) {
@@ -290,8 +187,7 @@ splitQueries(const WrittenAttention &written, StringRef queries) {
   for (size_t i = 0; i < queries.size(); ++i) {
     size_t dim = written.scores.find(queries[i]);
     bool differs = llvm::any_of(written.masks, [&](const WrittenMask &mask) {
-      return mask.value &&
-             padded(mask.value, written.scores.size())[dim] != 1;
+      return mask.value && padded(mask.value, written.scores.size())[dim] != 1;
     });
     first = differs ? std::min(first, i) : first;
   }
@@ -334,21 +230,42 @@ static void scaleRows(OpBuilder &builder, WrittenAttention &written) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-static LogicalResult fuseAttention(nn::MatmulOp op,
-                                   const nn::KnownValues &known,
-                                   PatternRewriter &rewriter) {
+static Status declined(const char *why) {
+  return Status(ExitCode::Invalid, why);
+}
+
+/// Tells what was made between two operators, of which the first may be null.
+static void addMade(Operation *before, Operation *end,
+                    Replacement &replacement) {
+  Operation *made = before ? before->getNextNode() : &end->getBlock()->front();
+  for (; made != end; made = made->getNextNode()) {
+    replacement.made.push_back(made);
+  }
+}
+
+/// Whether all tensors have as many dims as those of an attention.
+static bool hasFourDims(const WrittenAttention &written) {
+  return llvm::all_of(
+      ArrayRef{&written.q, &written.k, &written.v, &written.y},
+      [](const Lettered *each) { return each->letters.size() == 4; });
+}
+
+/// Makes an attention of what `op`, the last product of one, computes, and puts
+/// it in its place. Fails, saying why, where it stays; without a reason where
+/// it is none.
+static Status fuseAttention(nn::MatmulOp op, const nn::KnownValues &known,
+                            bool fourDims) {
   std::optional<WrittenAttention> written = matchAttention(op, /*isLeft=*/true);
   if (!written) {
     written = matchAttention(op, /*isLeft=*/false);
   }
   std::optional<Classes> classes = written ? classify(*written) : std::nullopt;
-  if (!classes) {
-    return rewriter.notifyMatchFailure(op, "weighs nothing by a softmax of "
-                                           "products");
+  if (!classes || (fourDims && !hasFourDims(*written))) {
+    return declined("");
   }
   // Products of packed weights are faster than keys and values.
   if (known.isKnown(written->k.value) && known.isKnown(written->v.value)) {
-    return rewriter.notifyMatchFailure(op, "has weights for keys and values");
+    return declined("it has weights for keys and values");
   }
   StringRef batch = classes->batch;
   auto [group, queries] = splitQueries(*written, classes->queries);
@@ -361,7 +278,10 @@ static LogicalResult fuseAttention(nn::MatmulOp op,
   Groups v = {outer, head, classes->keys, classes->features};
   Groups y = {outer, head + group, queries, classes->features};
 
-  Value mask = joinMasks(rewriter, op.getLoc(), *written);
+  OpBuilder builder(op);
+  Operation *before = op->getPrevNode();
+  Replacement replacement;
+  Value mask = joinMasks(builder, op.getLoc(), *written, replacement);
   if (mask) {
     SmallVector<int64_t> scores;
     for (char letter : written->scores) {
@@ -371,53 +291,99 @@ static LogicalResult fuseAttention(nn::MatmulOp op,
       scores.push_back(
           typeOf(from.value).getShape()[from.letters.find(letter)]);
     }
-    mask = maskFor(rewriter, mask, *written,
+    mask = maskFor(builder, mask, *written,
                    {outer, head + group, queries, classes->keys}, scores);
   }
   nn::AttentionLabels labels;
-  scaleRows(rewriter, *written);
+  scaleRows(builder, *written);
   if (!head.empty()) {
-    groupHeads(rewriter, head.front(), *written);
+    groupHeads(builder, head.front(), *written);
   }
-  Value queried = toFour(rewriter, 0, written->q, q, labels);
-  Value keys = toFour(rewriter, 1, written->k, k, labels);
-  Value values = toFour(rewriter, 2, written->v, v, labels);
-  std::optional<SmallVector<size_t>> order = orderOf(written->y.letters, y);
-  labels.tensors[3] = ordered(nn::AttentionLabels::sorted[3],
-                              order ? ArrayRef<size_t>(*order) : kSorted);
+  labels.tensors = {
+      lettersOfFour(0, written->q, q), lettersOfFour(1, written->k, k),
+      lettersOfFour(2, written->v, v), lettersOfFour(3, written->y, y)};
+  Value queried = toFour(builder, written->q, q);
+  Value keys = toFour(builder, written->k, k);
+  Value values = toFour(builder, written->v, v);
   auto attention = nn::AttentionOp::create(
-      rewriter, op.getLoc(), queried, keys, values, mask, written->scale,
+      builder, op.getLoc(), queried, keys, values, mask, written->scale.number,
       written->softcap, /*left=*/-1, /*right=*/-1, /*offset=*/0, labels.str(),
       written->makesNan);
   attention->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  rewriter.replaceOp(written->y.value.getDefiningOp(),
-                     fromFour(rewriter, attention, written->y, y));
-  return success();
+  replacement.exact[attention] = written->scale;
+  replacement.replaced = written->y.value;
+  replacement.by = fromFour(builder, attention, written->y, y);
+  addMade(before, op, replacement);
+  return replaceChecked(replacement);
+}
+
+/// Takes into an attention what is done to its queries, keys and values before:
+/// multiplying by numbers, and repeating heads. Fails like fuseAttention().
+static Status widenAttention(nn::AttentionOp op) {
+  nn::AttentionLabels labels = *nn::AttentionLabels::parse(op.getLabels());
+  WrittenAttention written;
+  written.q = {op.getQ(), labels.tensors[0]};
+  written.k = {op.getK(), labels.tensors[1]};
+  written.v = {op.getV(), labels.tensors[2]};
+  written.scale = ExactNumber(op.getScale());
+  takeFactors(written, typeOf(op).getElementType());
+  OpBuilder builder(op);
+  Operation *before = op->getPrevNode();
+  groupHeads(builder, 'h', written);
+  if (written.q.value == op.getQ() && written.k.value == op.getK() &&
+      written.v.value == op.getV()) {
+    return declined("");
+  }
+  auto wider = cast<nn::AttentionOp>(builder.clone(*op));
+  wider.getQMutable().assign(written.q.value);
+  wider.getKMutable().assign(written.k.value);
+  wider.getVMutable().assign(written.v.value);
+  wider.setScale(written.scale.number);
+  Replacement replacement;
+  replacement.exact[wider] = written.scale;
+  replacement.replaced = op;
+  replacement.by = wider;
+  if (op.getMask()) {
+    replacement.masks[op.getMask()] = false;
+  }
+  addMade(before, op, replacement);
+  return replaceChecked(replacement);
 }
 
 namespace {
 
-struct FuseAttentionPattern : public OpRewritePattern<nn::MatmulOp> {
-  FuseAttentionPattern(MLIRContext *context, const nn::KnownValues &known)
-      : OpRewritePattern(context), known(known) {}
-
-  LogicalResult matchAndRewrite(nn::MatmulOp op,
-                                PatternRewriter &rewriter) const override {
-    return fuseAttention(op, known, rewriter);
-  }
-
-  const nn::KnownValues &known;
-};
-
 class FuseAttentionPass
     : public divisi::impl::FuseAttentionBase<FuseAttentionPass> {
 public:
+  using FuseAttentionBase::FuseAttentionBase;
+
   void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
     nn::KnownValues known(getOperation()->getParentOfType<ModuleOp>());
-    patterns.add<FuseAttentionPattern>(&getContext(), known);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {
-      signalPassFailure();
+    SmallVector<Operation *> operators;
+    getOperation().walk([&](Operation *op) {
+      if (isa<nn::MatmulOp, nn::AttentionOp>(op)) {
+        operators.push_back(op);
+      }
+    });
+    for (Operation *op : operators) {
+      auto product = dyn_cast<nn::MatmulOp>(op);
+      tell(op, product ? fuseAttention(product, known, fourDims)
+                       : widenAttention(cast<nn::AttentionOp>(op)));
+    }
+    // What is replaced, nobody reads any more.
+    IRRewriter rewriter(&getContext());
+    (void)runRegionDCE(rewriter, getOperation()->getRegions());
+  }
+
+private:
+  void tell(Operation *op, const Status &status) {
+    auto options =
+        remark::RemarkOpts::name("attention").category(getArgument());
+    if (status.isOk()) {
+      ++numFused;
+      remark::passed(op->getLoc(), options) << "fused";
+    } else if (!status.message().empty()) {
+      remark::missed(op->getLoc(), options) << status.message();
     }
   }
 };

@@ -12,13 +12,12 @@
 include "mlir/Pass/PassBase.td"
 
 def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
-  let summary = "recognise attention that the rules do not cover";
+  let summary = "recognise attention";
   let description = [{
-    Precondition: values are global; products have absorbed what they can. Rules
-    have found attention of four dims. This pass handles attention of more or
-    fewer dims, as in windowed attention, and masks added one after another, for
-    which a rule would have to be proved at more dims, or for all ways to
-    broadcast.
+    Precondition: values are global. Import runs the pass twice. With
+    `four-dims`, before dims are unflattened, it takes only attention whose
+    tensors have four dims, which fit `nn.attention` as they are; the second
+    run, when products have absorbed what they can, takes the rest.
 
     Effect: softmax(scale * q.k + mask).v, of one element type, becomes
     `nn.attention` if the intermediate values have no other use. Dimensions may
@@ -31,7 +30,13 @@ def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
     number may also bound masked products from below. Several masks become one,
     in their order. Rows that attend nothing are NaN, unless NaN of the weights
     is replaced by 0. Two layers with a softmax between them, whose keys and
-    values are weights, are left unchanged.
+    values are weights, are left unchanged. An existing `nn.attention` takes in
+    scales at q and k, and repeated keys and values.
+
+    Each replacement is first evaluated beside the operators that it replaces,
+    at extents of a few elements, in the prime field and in f64
+    (divisi/Evaluate/Replacement.h). If the results differ, the operators are
+    left unchanged, and a remark says so.
 
     Postcondition: the values are equal up to rounding, if values that are not
     attended are finite.
@@ -47,6 +52,11 @@ def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::divisi::nn::NNDialect"];
+  let options = [
+    Option<"fourDims", "four-dims", "bool", "false",
+           "Only attention whose tensors have four dims">];
+  let statistics = [
+    Statistic<"numFused", "fused", "Attentions that were found or extended">];
 }
 
 def FoldScales : Pass<"nn-fold-scales", "::mlir::ModuleOp"> {

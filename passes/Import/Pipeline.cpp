@@ -30,6 +30,7 @@ void divisi::buildImportPipeline(OpPassManager &manager,
   // are moved, and get more dims.
   manager.addNestedPass<func::FuncOp>(createSpellProducts());
   addRules(manager);
+  manager.addNestedPass<func::FuncOp>(createFuseAttention({/*fourDims=*/true}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // After this every dim means one thing.
@@ -37,7 +38,7 @@ void divisi::buildImportPipeline(OpPassManager &manager,
   addRules(manager);
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // Labels say by now what is moved, and what is repeated.
+  // The rest: labels say by now what is moved, and what is repeated.
   manager.addNestedPass<func::FuncOp>(createFuseAttention());
   manager.addPass(createCanonicalizerPass());
   // Whole vectors yet.

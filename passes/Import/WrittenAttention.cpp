@@ -19,11 +19,11 @@ using namespace divisi;
 using namespace mlir;
 
 /// The x of x·c or x/c, which has the type of `value`, and c or 1/c.
-static std::optional<std::pair<Value, double>> unscaled(Value value) {
+static std::optional<std::pair<Value, ExactNumber>> unscaled(Value value) {
   auto times = [&](Value x, Value by, bool divides) {
-    std::optional<double> number = numberOf(by);
-    double factor = !number ? NAN : divides ? 1 / *number : *number;
-    return x.getType() == value.getType() && std::isfinite(factor)
+    ExactNumber number(numberOf(by).value_or(NAN));
+    ExactNumber factor = divides ? number.inverse() : number;
+    return x.getType() == value.getType() && std::isfinite(factor.number)
                ? std::optional(std::pair(x, factor))
                : std::nullopt;
   };
@@ -95,9 +95,10 @@ chosen(nn::SelectOp select) {
     std::optional<double> other =
         numberOf(isTurned ? select.getX() : select.getY());
     if (isMask(other, products)) {
-      return std::pair(products,
-                       WrittenMask{MaskKind::Chosen, select.getCondition(), 1,
-                                   *other, isTurned});
+      return std::pair(
+          products,
+          WrittenMask{
+              MaskKind::Chosen, select.getCondition(), {}, *other, isTurned});
     }
   }
   return std::nullopt;
@@ -109,7 +110,7 @@ static std::optional<std::pair<Value, WrittenMask>> bounded(nn::MaxOp max) {
                               std::pair(max.getRhs(), max.getLhs())}) {
     if (std::optional<double> other = numberOf(by); isMask(other, products)) {
       return std::pair(products,
-                       WrittenMask{MaskKind::Bounded, {}, 1, *other, false});
+                       WrittenMask{MaskKind::Bounded, {}, {}, *other, false});
     }
   }
   return std::nullopt;
@@ -137,8 +138,9 @@ static nn::MatmulOp tryProducts(Value inner, WrittenAttention fitting,
 /// Products before a mask, with which all that is behind it is done as well. A
 /// factor above 1 might make infinities.
 static nn::MatmulOp maskedProducts(Operation *op, WrittenAttention &written) {
-  if (written.softcap != 0 || !written.rows.empty() || written.scale <= 0 ||
-      written.scale > 1) {
+  double scale = written.scale.number;
+  if (written.softcap != 0 || !written.rows.empty() || scale <= 0 ||
+      scale > 1) {
     return nullptr;
   }
   auto withMask = [&](Value products, WrittenMask mask) -> nn::MatmulOp {
@@ -160,17 +162,18 @@ static nn::MatmulOp maskedProducts(Operation *op, WrittenAttention &written) {
   if (!choice) {
     return nullptr;
   }
-  choice->second.other *= written.scale;
+  choice->second.other *= scale;
   return withMask(choice->first, choice->second);
 }
 
 /// Products before tanh: all that is behind it is the cap.
 static nn::MatmulOp cappedProducts(nn::TanhOp op, WrittenAttention &written) {
-  if (written.softcap != 0 || !written.rows.empty() || written.scale <= 0) {
+  double scale = written.scale.number;
+  if (written.softcap != 0 || !written.rows.empty() || scale <= 0) {
     return nullptr;
   }
   WrittenAttention capped = written;
-  capped.softcap = written.scale;
+  capped.softcap = scale;
   return tryProducts(op.getX(), capped, written);
 }
 
@@ -257,9 +260,9 @@ static Value inTypeOfFactors(nn::MatmulOp second) {
 /// null if that is no such cast.
 static Value widenedFrom(Value x, Type element) {
   auto cast = x.getDefiningOp<nn::CastOp>();
-  bool isWidened = cast && typeOf(cast.getX()).getElementType() == element &&
-                   element.getIntOrFloatBitWidth() <
-                       typeOf(x).getElementTypeBitWidth();
+  bool isWidened =
+      cast && typeOf(cast.getX()).getElementType() == element &&
+      element.getIntOrFloatBitWidth() < typeOf(x).getElementTypeBitWidth();
   return isWidened ? cast.getX() : Value();
 }
 
@@ -278,6 +281,11 @@ static Value factorOf(Value x, Type element, WrittenAttention &written) {
     }
     x = inner;
   }
+}
+
+void divisi::takeFactors(WrittenAttention &written, Type element) {
+  written.q.value = factorOf(written.q.value, element, written);
+  written.k.value = factorOf(written.k.value, element, written);
 }
 
 /// Takes a mask in the type of `element`, which all tensors of an attention
@@ -306,7 +314,7 @@ static bool narrowMasks(WrittenAttention &written, FloatType element) {
                    return mask.kind == MaskKind::Added;
                  }) == 1;
   return llvm::all_of(written.masks, [&](WrittenMask &mask) {
-    return narrowMask(mask, element, isAlone && mask.times == 1);
+    return narrowMask(mask, element, isAlone && mask.times.number == 1);
   });
 }
 
@@ -314,8 +322,7 @@ static bool narrowMasks(WrittenAttention &written, FloatType element) {
 /// tensors of that type, which sums in f32 where that is wider, would compute
 /// less exactly than all that is between the products.
 static bool narrow(WrittenAttention &written, FloatType element) {
-  written.q.value = factorOf(written.q.value, element, written);
-  written.k.value = factorOf(written.k.value, element, written);
+  takeFactors(written, element);
   auto isOfElement = [&](Value x) {
     return typeOf(x).getElementType() == element;
   };
@@ -341,8 +348,8 @@ std::optional<WrittenAttention> divisi::matchAttention(nn::MatmulOp second,
     return std::nullopt;
   }
   nn::MatmulOp first = productsOf(softmax.getX(), written);
-  bool boundsProducts = !written.masks.empty() &&
-                        written.masks.back().kind == MaskKind::Bounded;
+  bool boundsProducts =
+      !written.masks.empty() && written.masks.back().kind == MaskKind::Bounded;
   if (!first || boundsProducts) {
     return std::nullopt;
   }
@@ -350,22 +357,35 @@ std::optional<WrittenAttention> divisi::matchAttention(nn::MatmulOp second,
   if (!narrow(written, cast<FloatType>(typeOf(y).getElementType()))) {
     return std::nullopt; // it is meant to be rounded in between
   }
-  return std::isfinite(written.scale) ? std::optional(written) : std::nullopt;
+  return std::isfinite(written.scale.number) ? std::optional(written)
+                                             : std::nullopt;
+}
+
+/// A number as a constant; `exact` says what it is before it is rounded.
+static Value constantOf(OpBuilder &builder, Location location,
+                        const ExactNumber &number, FloatType element,
+                        Replacement &replacement) {
+  auto type = RankedTensorType::get({}, element);
+  auto constant = nn::ConstantOp::create(
+      builder, location, type,
+      DenseElementsAttr::get(type,
+                             builder.getFloatAttr(element, number.number)));
+  replacement.exact[constant] = number;
+  return constant;
 }
 
 /// The numbers that are added to products in place of `inner`, null for none,
 /// and of a mask behind them.
 static Value maskedBy(OpBuilder &builder, Location location, Value inner,
-                      const WrittenMask &mask, FloatType element) {
-  auto number = [&](double value) -> Value {
-    auto type = RankedTensorType::get({}, element);
-    return nn::ConstantOp::create(
-        builder, location, type,
-        DenseElementsAttr::get(type, builder.getFloatAttr(element, value)));
+                      const WrittenMask &mask, FloatType element,
+                      Replacement &replacement) {
+  auto number = [&](const ExactNumber &value) {
+    return constantOf(builder, location, value, element, replacement);
   };
+  ExactNumber hidden(mask.other);
   switch (mask.kind) {
   case MaskKind::Added: {
-    Value numbers = mask.times == 1
+    Value numbers = mask.times.number == 1
                         ? mask.value
                         : nn::MulOp::create(builder, location, mask.value,
                                             number(mask.times));
@@ -373,20 +393,26 @@ static Value maskedBy(OpBuilder &builder, Location location, Value inner,
                  : numbers;
   }
   case MaskKind::Chosen: {
-    Value kept = inner ? inner : number(0), other = number(mask.other);
+    Value kept = inner ? inner : number(ExactNumber(0)), other = number(hidden);
     return nn::SelectOp::create(builder, location, mask.value,
                                 mask.isTurned ? other : kept,
                                 mask.isTurned ? kept : other);
   }
   case MaskKind::Bounded:
-    return nn::MaxOp::create(builder, location, inner, number(mask.other));
+    return nn::MaxOp::create(builder, location, inner, number(hidden));
   }
   llvm_unreachable("a kind of mask that is not there");
 }
 
 Value divisi::joinMasks(OpBuilder &builder, Location location,
-                        const WrittenAttention &written) {
+                        const WrittenAttention &written,
+                        Replacement &replacement) {
   ArrayRef<WrittenMask> masks = written.masks;
+  for (const WrittenMask &mask : masks) {
+    if (mask.value) {
+      replacement.masks[mask.value] = mask.isTurned;
+    }
+  }
   if (masks.size() == 1 && masks.front().kind == MaskKind::Chosen &&
       std::isinf(masks.front().other)) {
     Value allowed = masks.front().value;
@@ -397,7 +423,7 @@ Value divisi::joinMasks(OpBuilder &builder, Location location,
   auto element = cast<FloatType>(typeOf(written.q.value).getElementType());
   Value joined;
   for (const WrittenMask &mask : llvm::reverse(masks)) {
-    joined = maskedBy(builder, location, joined, mask, element);
+    joined = maskedBy(builder, location, joined, mask, element, replacement);
   }
   return joined;
 }

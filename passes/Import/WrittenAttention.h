@@ -10,6 +10,7 @@
 #define DIVISI_PASSES_IMPORT_WRITTENATTENTION_H
 
 #include "dialects/NN/NN.h"
+#include "divisi/Evaluate/Replacement.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -37,7 +38,7 @@ enum class MaskKind : uint8_t {
 struct WrittenMask {
   MaskKind kind = MaskKind::Added; ///< Which of these count.
   mlir::Value value;     ///< The numbers or booleans; null for a bound.
-  double times = 1;      ///< What the numbers are multiplied by.
+  ExactNumber times;     ///< What the numbers are multiplied by.
   double other = 0;      ///< The one number.
   bool isTurned = false; ///< Booleans choose it, not the products.
 };
@@ -52,7 +53,7 @@ struct WrittenAttention {
   mlir::SmallVector<mlir::Value> rows;
   /// The element types of what is between the products.
   llvm::SmallSetVector<mlir::Type, 2> types;
-  double scale = 1;
+  ExactNumber scale;    ///< What products are multiplied by.
   double softcap = 0;   ///< Of c * tanh(x / c); 0 is none.
   bool makesNan = true; ///< Of a row of nothing but -inf.
 };
@@ -61,10 +62,15 @@ struct WrittenAttention {
 std::optional<WrittenAttention> matchAttention(nn::MatmulOp second,
                                                bool isLeft);
 
+/// Takes numbers that multiply queries or keys into the scale, and widening
+/// casts to what they are in the type of `element`.
+void takeFactors(WrittenAttention &written, mlir::Type element);
+
 /// All its masks as one for `nn.attention`, made by `builder`; null if it has
-/// none.
+/// none. Tells `replacement` what these masks are, and which numbers are exact.
 mlir::Value joinMasks(mlir::OpBuilder &builder, mlir::Location location,
-                      const WrittenAttention &written);
+                      const WrittenAttention &written,
+                      Replacement &replacement);
 
 } // namespace divisi
 

@@ -11,7 +11,7 @@ USAGE = 2
 # A pass, a model that it changes, and the stage after which one sees that.
 PASSES = {
     "apply-rules": ("gpt2", "import"),
-    "nn-fuse-attention": ("windows", "import"),
+    "nn-fuse-attention": ("gpt2", "import"),
     "nn-fold-scales": ("normalized", "import"),
     "nn-move-codes": ("quantized", "import"),
     "nn-integer-products": ("quantized", "import"),
@@ -41,24 +41,7 @@ def normalized(path):
     return 2, 4, 9, 9
 
 
-def windows(path):
-    """Attention with more dims than rules are proved for."""
-    make = onnx.helper.make_node
-    graph = onnx.helper.make_graph(
-        [make("Transpose", ["x"], ["k"], perm=[0, 1, 2, 4, 3]),
-         make("MatMul", ["x", "k"], ["scores"]),
-         make("Softmax", ["scores"], ["weights"]),
-         make("MatMul", ["weights", "x"], ["y"])],
-        "g",
-        [onnx.helper.make_tensor_value_info("x", 1, (2, 2, 3, 4, 5))],
-        [onnx.helper.make_tensor_value_info("y", 1, (2, 2, 3, 4, 5))])
-    onnx.save(onnx.helper.make_model(
-        graph, ir_version=10,
-        opset_imports=[onnx.helper.make_opsetid("", 20)]), path)
-    return 2, 2, 3, 4, 5
-
-
-MADE = {"normalized": normalized, "windows": windows,
+MADE = {"normalized": normalized,
         "quantized": next(iter(QUANTIZED.values()))}
 
 

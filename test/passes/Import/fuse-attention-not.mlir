@@ -1,4 +1,5 @@
 // RUN: divisi-opt %s --pass-pipeline='builtin.module(canonicalize,func.func(nn-fuse-attention),canonicalize)' | FileCheck %s --implicit-check-not=nn.attention
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(canonicalize,func.func(nn-fuse-attention))' --remarks-filter=nn-fuse-attention --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAYS
 
 // What is nearly attention stays as it is.
 
@@ -316,6 +317,7 @@ func.func @values_by_queries(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: t
 }
 
 // Two layers: products of packed weights are faster than keys and values.
+// SAYS: remark: [Missed] attention | Category:nn-fuse-attention | Remark="it has weights for keys and values"
 nn.global @keys parameter : tensor<6x5xf32>
 nn.global @values parameter : tensor<6x7xf32>
 // CHECK-LABEL: func @layers
@@ -327,4 +329,20 @@ func.func @layers(%q: tensor<4x5xf32>) -> tensor<4x7xf32> {
   %1 = nn.softmax %0 {axis = 1, log = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
   %y = nn.matmul %1, %v {labels = "st,te->se"} : (tensor<4x6xf32>, tensor<6x7xf32>) -> tensor<4x7xf32>
   return %y : tensor<4x7xf32>
+}
+
+// What is not found equal is not replaced: no double is 50 / 3.
+// CHECK-LABEL: func @rounded_cap
+// CHECK: nn.softmax
+// SAYS: remark: [Missed] attention | Category:nn-fuse-attention | Remark="the replacement differs in the prime field"
+func.func @rounded_cap(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x6x7xf32>) -> tensor<2x4x7xf32> {
+  %c = nn.constant dense<50.0> : tensor<f32>
+  %d = nn.constant dense<3.0> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf32>, tensor<2x6x5xf32>) -> tensor<2x4x6xf32>
+  %1 = nn.tanh %0 : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %2 = nn.mul %1, %c : (tensor<2x4x6xf32>, tensor<f32>) -> tensor<2x4x6xf32>
+  %3 = nn.div %2, %d : (tensor<2x4x6xf32>, tensor<f32>) -> tensor<2x4x6xf32>
+  %4 = nn.softmax %3 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %y = nn.matmul %4, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf32>, tensor<2x6x7xf32>) -> tensor<2x4x7xf32>
+  return %y : tensor<2x4x7xf32>
 }

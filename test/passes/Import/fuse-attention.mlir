@@ -366,3 +366,30 @@ func.func @head_groups(%q: tensor<2x4x2x3x5xf32>, %k: tensor<2x6x2x5xf32>, %v: t
   %3 = nn.matmul %2, %v {labels = "bhgst,bhte->bshge"} : (tensor<2x2x3x4x6xf32>, tensor<2x2x6x7xf32>) -> tensor<2x4x2x3x7xf32>
   return %3 : tensor<2x4x2x3x7xf32>
 }
+
+// What stands before an attention that is one already. Letters say what a dim
+// is: a mask has heads behind batches whatever the others have.
+// CHECK-LABEL: func @scaled_before
+// CHECK-NEXT: %[[Y:.*]] = nn.attention %arg0, %arg1, %arg2, %arg3 {labels = "hbsd,hbtd,hbte->hbse", {{.*}}scale = 1.250000e-01
+// CHECK-NEXT: return %[[Y]]
+func.func @scaled_before(%q: tensor<3x3x4x5xf32>, %k: tensor<3x3x6x5xf32>, %v: tensor<3x3x6x7xf32>, %m: tensor<3x3x4x6xf32>) -> tensor<3x3x4x7xf32> {
+  %c = nn.constant dense<0.5> : tensor<f32>
+  %0 = nn.mul %q, %c : (tensor<3x3x4x5xf32>, tensor<f32>) -> tensor<3x3x4x5xf32>
+  %1 = nn.mul %k, %c : (tensor<3x3x6x5xf32>, tensor<f32>) -> tensor<3x3x6x5xf32>
+  %y = nn.attention %0, %1, %v, %m {labels = "hbsd,hbtd,hbte->hbse", left = 1, nan = true, offset = 0, right = -1, scale = 0.5 : f64, softcap = 5.0 : f64} : (tensor<3x3x4x5xf32>, tensor<3x3x6x5xf32>, tensor<3x3x6x7xf32>, tensor<3x3x4x6xf32>) -> tensor<3x3x4x7xf32>
+  return %y : tensor<3x3x4x7xf32>
+}
+
+// CHECK-LABEL: func @repeated_before
+// CHECK-NEXT: %[[Y:.*]] = nn.attention %arg0, %arg1, %arg2, %arg3 {left = 1
+// CHECK-NEXT: return %[[Y]]
+func.func @repeated_before(%q: tensor<2x6x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x1x4x6xi1>) -> tensor<2x6x4x7xf32> {
+  %0 = nn.reshape %k : (tensor<2x3x6x5xf32>) -> tensor<2x3x1x6x5xf32>
+  %1 = nn.broadcast %0 {dims = array<i64: 0, 1, 2, 3, 4>} : (tensor<2x3x1x6x5xf32>) -> tensor<2x3x2x6x5xf32>
+  %2 = nn.reshape %1 : (tensor<2x3x2x6x5xf32>) -> tensor<2x6x6x5xf32>
+  %3 = nn.reshape %v : (tensor<2x3x6x7xf32>) -> tensor<2x3x1x6x7xf32>
+  %4 = nn.broadcast %3 {dims = array<i64: 0, 1, 2, 3, 4>} : (tensor<2x3x1x6x7xf32>) -> tensor<2x3x2x6x7xf32>
+  %5 = nn.reshape %4 : (tensor<2x3x2x6x7xf32>) -> tensor<2x6x6x7xf32>
+  %y = nn.attention %q, %2, %5, %m {left = 1, nan = true, offset = 0, right = -1, scale = 0.5 : f64, softcap = 0.0 : f64} : (tensor<2x6x4x5xf32>, tensor<2x6x6x5xf32>, tensor<2x6x6x7xf32>, tensor<2x1x4x6xi1>) -> tensor<2x6x4x7xf32>
+  return %y : tensor<2x6x4x7xf32>
+}

@@ -161,15 +161,3 @@ func.func @known_times_one(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> 
   %2 = nn.mul %x, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }
-
-// Letters say what a dim is, for a mask has heads behind batches whatever the
-// others have.
-// CHECK-LABEL: func @heads_before_batches
-// CHECK: %[[Q:.*]] = nn.mul %arg0
-// CHECK: nn.attention %[[Q]], %arg1, %arg2, %arg3 {labels = "hbsd,hbtd,hbte->hbse"
-func.func @heads_before_batches(%q: tensor<3x3x4x5xf32>, %k: tensor<3x3x6x5xf32>, %v: tensor<3x3x6x7xf32>, %m: tensor<3x3x4x6xf32>) -> tensor<3x3x4x7xf32> {
-  %c = nn.constant dense<0.5> : tensor<f32>
-  %0 = nn.mul %q, %c : (tensor<3x3x4x5xf32>, tensor<f32>) -> tensor<3x3x4x5xf32>
-  %y = nn.attention %0, %k, %v, %m {labels = "hbsd,hbtd,hbte->hbse", left = -1, nan = true, offset = 0, right = -1, scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<3x3x4x5xf32>, tensor<3x3x6x5xf32>, tensor<3x3x6x7xf32>, tensor<3x3x4x6xf32>) -> tensor<3x3x4x7xf32>
-  return %y : tensor<3x3x4x7xf32>
-}
