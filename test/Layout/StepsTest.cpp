@@ -58,16 +58,16 @@ TEST(VerifyStepTest, SaysWhatAStepMayDo) {
       HasSubstr("to become the innermost ones of one dimension"));
   EXPECT_THAT(stepError(K::ReduceScatter, "x", "[*, *] partial sum {x}",
                         "[x{0:5, 3:8}, *]"),
-              HasSubstr("reduce_scatter cannot lead"));
+              HasSubstr("reduce_scatter cannot go"));
   EXPECT_EQ(stepError(K::Mask, "x", "[*, *]", "[*, *] partial sum {x}"),
             "none");
   EXPECT_THAT(stepError(K::Mask, "x", "[*, *]", "[*, *] partial max {x}"),
               HasSubstr("replicated axes to become partial sum"));
   EXPECT_THAT(stepError(K::Mask, "x", "[x, *]", "[*, *] partial sum {x}"),
-              HasSubstr("mask cannot lead"));
+              HasSubstr("mask cannot go"));
   EXPECT_THAT(stepError(K::Exchange, "x", "[x, *] partial sum {y}",
                         "[*, *] partial max {y}"),
-              HasSubstr("exchange cannot lead"));
+              HasSubstr("exchange cannot go"));
   EXPECT_THAT(stepError(K::Slice, "", "[x{0:9, 0:8}, *]", "[*, *]"),
               HasSubstr("in the source, bounds 0:9"));
   EXPECT_THAT(stepError(K::Slice, "", "[*, *]", "[x{0:9, 0:8}, *]"),
