@@ -30,7 +30,7 @@ MOMENTS = 20
 SIGNALS = {
     "killed": (signal.SIGKILL, r"a process was ended by signal 9 \(Killed\)"),
     "stopped": (signal.SIGSTOP, r"waited \d+ ms .*which did not come|"
-                r"did not come within \d+ ms, while MPI|"
+                r"did not connect within \d+ ms, while MPI|"
                 r"the rendezvous of processes"),
     "crashed": (signal.SIGSEGV, r"a process was ended by signal 11 \("),
     "aborted": (signal.SIGABRT, r"a process was ended by signal 6 \("),
@@ -175,7 +175,7 @@ DAMAGE = ("mkdir -p other; cp m.divisi other; cd other; size=$(stat -c %s "
           "conv=notrunc 2>/dev/null")
 
 TROUBLES = {
-    "exits": Trouble("exit 0", (9,), "did not come"),
+    "exits": Trouble("exit 0", (9,), r"did not (come|connect)"),
     "fails": Trouble("exit 3", (3, 9), ""),
     "no memory": Trouble("ulimit -v 120000", (1, 3, 5, 9, 127, 134), ""),
     "no files": Trouble("ulimit -n 4", (1, 3, 9), ""),
