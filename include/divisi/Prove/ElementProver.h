@@ -37,12 +37,26 @@ bool isDefinedByElements(const std::string &op);
 using ElementValues =
     std::function<double(size_t variable, const std::vector<int64_t> &index)>;
 
+/// The value of a function of which the prover knows no formula, by its name
+/// ("tanh of f64", "cast of f64 to i32"); nothing if the name is none.
+using FunctionValues = std::function<std::optional<double>(
+    const std::string &name, const std::vector<double> &operands)>;
+
 /// The element at `index` of the first result of the source of a rule without
 /// sizes or reals, whose extents are at most 4: what the definitions of its
 /// operators say. Nothing where they don't say all.
 std::optional<double> evaluateElement(const SymbolicRule &rule,
                                       const std::vector<int64_t> &index,
-                                      const ElementValues &elements);
+                                      const ElementValues &elements,
+                                      const FunctionValues &functions);
+
+/// The extents of that result, as the definitions say; nothing where they
+/// don't.
+std::optional<std::vector<int64_t>> shapeByElements(const SymbolicRule &rule);
+
+/// The operators that are not elementwise and of whose elements the prover has
+/// a definition, by name ("matmul").
+std::vector<std::string> operatorsByElements();
 
 } // namespace divisi::rewrite
 

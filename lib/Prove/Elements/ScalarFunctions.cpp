@@ -10,10 +10,13 @@
 
 #include "lib/Prove/Elements/Algebra.h"
 
+#include "divisi/runtime/kernels/ScalarFunctions.h"
+
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
+using namespace divisi;
 using namespace divisi::rewrite;
 
 static const Sum &one() {
@@ -25,20 +28,19 @@ static const Sum &one() {
 // Floats
 //===----------------------------------------------------------------------===//
 
-/// Whether f(-x) = -f(x).
-static bool isOdd(const std::string &op) {
-  static const std::set<std::string> names = {"asin", "asinh", "atan", "atanh",
-                                              "erf",  "round", "sign", "sin",
-                                              "sinh", "tan",   "tanh"};
-  return names.count(op) != 0;
-}
-
-/// Whether f(x) <= f(y) wherever x <= y.
-static bool isAscending(const std::string &op) {
-  static const std::set<std::string> names = {
-      "asinh", "atan", "erf",     "exp",  "floor", "round",
-      "sign",  "sinh", "sigmoid", "sqrt", "tanh"};
-  return names.count(op) != 0;
+/// Whether the table of functions says so of the operator.
+static bool hasTrait(const std::string &op, rt::ScalarTraits trait) {
+  static const auto traits = [] {
+    std::map<std::string, unsigned> all;
+    for (const rt::ScalarFacts &facts : rt::scalarFacts) {
+      if (!facts.op.empty() && facts.attribute.empty()) {
+        all.emplace(facts.op.substr(3), facts.traits);
+      }
+    }
+    return all;
+  }();
+  auto found = traits.find(op);
+  return found != traits.end() && (found->second & trait) != 0;
 }
 
 std::string divisi::rewrite::typedName(const std::string &op,
@@ -48,13 +50,12 @@ std::string divisi::rewrite::typedName(const std::string &op,
 
 /// Whether it is an integer everywhere.
 static bool isInteger(const Factor &factor) {
-  static const std::string names[] = {
-      typedName("floor", ""), typedName("round", ""), typedName("sign", ""),
-      typedName("cast", "i"), typedName("cast", "u")};
-  bool isRounded =
-      std::any_of(std::begin(names), std::end(names), [&](const auto &name) {
-        return factor.name.starts_with(name);
-      });
+  const std::string &name = factor.name;
+  size_t end = name.find(typedName("", ""));
+  bool isRounded = (end != std::string::npos &&
+                    hasTrait(name.substr(0, end), rt::Integral)) ||
+                   name.starts_with(typedName("cast", "i")) ||
+                   name.starts_with(typedName("cast", "u"));
   return factor.isBoolean || factor.kind == Factor::Kind::Integer ||
          (factor.kind == Factor::Kind::Function && isRounded);
 }
@@ -126,7 +127,8 @@ std::optional<Sum> divisi::rewrite::realFunction(const std::string &op,
   if ((op == "floor" || op == "round") && isInteger(x)) {
     return x;
   }
-  if (isAscending(op)) {
+  bool isAscending = hasTrait(op, rt::Ascending);
+  if (isAscending) {
     auto made = ofEach(x, [&](const Sum &operand) {
       return *realFunction(op, from, operand);
     });
@@ -142,15 +144,15 @@ std::optional<Sum> divisi::rewrite::realFunction(const std::string &op,
   }
   Sum negative = Sum() - x;
   bool isTurned = negative.key() < x.key();
-  if (isOdd(op)) {
+  if (hasTrait(op, rt::Odd)) {
     return x.terms.empty() ? Sum()
            : isTurned      ? Sum() - named(op, from, negative)
                            : named(op, from, x);
   }
-  if (op == "cos" || op == "cosh") {
+  if (hasTrait(op, rt::Even)) {
     return named(op, from, isTurned ? negative : x);
   }
-  return isAscending(op) ? std::optional(named(op, from, x)) : std::nullopt;
+  return isAscending ? std::optional(named(op, from, x)) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -247,9 +247,9 @@ Index SymbolicEvaluator::operandIndex(size_t operand, const Index &index,
 // All of them
 //===----------------------------------------------------------------------===//
 
-SymbolicEvaluator::Define
-SymbolicEvaluator::definitionOf(const std::string &op) {
-  static const std::map<std::string, Define> definitions = {
+const std::map<std::string, SymbolicEvaluator::Define> &
+SymbolicEvaluator::definitions() {
+  static const std::map<std::string, Define> all = {
       {"matmul", &SymbolicEvaluator::matmul},
       {"reduce", &SymbolicEvaluator::reduce},
       {"cumulate", &SymbolicEvaluator::cumulate},
@@ -265,8 +265,22 @@ SymbolicEvaluator::definitionOf(const std::string &op) {
       {"take_along", &SymbolicEvaluator::takeAlong},
       {"insert", &SymbolicEvaluator::insert},
   };
-  auto found = definitions.find(op);
-  return found == definitions.end() ? nullptr : found->second;
+  return all;
+}
+
+SymbolicEvaluator::Define
+SymbolicEvaluator::definitionOf(const std::string &op) {
+  auto found = definitions().find(op);
+  return found == definitions().end() ? nullptr : found->second;
+}
+
+std::vector<std::string> SymbolicEvaluator::definedOperators() {
+  std::vector<std::string> all = {"attention", "dequantize", "iota", "quantize",
+                                  "reshape"};
+  for (const auto &[op, definition] : definitions()) {
+    all.push_back(op);
+  }
+  return all;
 }
 
 bool divisi::rewrite::isDefinedByElements(const std::string &op) {

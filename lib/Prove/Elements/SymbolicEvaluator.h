@@ -99,6 +99,9 @@ public:
   Polynomial integer(const Expr &expr);
   /// A real of the rule.
   Sum real(const Expr &expr);
+  /// The operators that are not elementwise and have a definition here, for
+  /// some attributes at least.
+  static std::vector<std::string> definedOperators();
 
 private:
   friend bool isDefinedByElements(const std::string &op);
@@ -137,6 +140,7 @@ private:
   std::vector<size_t> dimList(const SymbolicCall &call, const char *name);
   Polynomial integerOf(const Sum &sum);
 
+  static const std::map<std::string, Define> &definitions();
   static Define definitionOf(const std::string &op);
   Index shapeOf(const SymbolicCall &call);
   std::optional<Index> definedShape(const SymbolicCall &call);
