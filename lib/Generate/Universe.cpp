@@ -11,6 +11,7 @@
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Rules/LinearFit.h"
 #include "divisi/Rules/SampleTensors.h"
+#include "divisi/runtime/kernels/ScalarFunctions.h"
 
 #include <algorithm>
 #include <cstring>
@@ -181,13 +182,15 @@ static HostTensor equalElements(const TensorForm &form, double element) {
 /// How often elements are drawn. Of a few elements all are negative by chance,
 /// and an operator that asks for their order makes equal what is not.
 static size_t drawsOf(const Vocabulary &vocabulary) {
-  bool isOrdered =
-      std::any_of(vocabulary.operators.begin(), vocabulary.operators.end(),
-                  [](const TableOperator &each) {
-                    return each.op == "relu" || each.op == "reduce" ||
-                           each.op == "pool_max";
-                  });
-  return isOrdered ? 6 : 1;
+  auto isOrdered = [](const TableOperator &each) {
+    const rt::ScalarFacts *facts = rt::findFunction("nn." + each.op, {});
+    return facts ? facts->field == rt::FieldMeaning::Ordered
+                 : each.op == "reduce" || each.op == "pool_max";
+  };
+  return std::any_of(vocabulary.operators.begin(), vocabulary.operators.end(),
+                     isOrdered)
+             ? 6
+             : 1;
 }
 
 void Universe::addLeaves(uint64_t seed) {
