@@ -127,6 +127,8 @@ template <typename Body> static void withType(DType type, Body &&body) {
     return body(int8_t());
   case DType::U8:
     return body(uint8_t());
+  case DType::I32:
+    return body(int32_t());
   case DType::Bool:
     return body(rt::Flag());
   default:

@@ -117,7 +117,7 @@ inline std::string differenceOf(const std::vector<double> &made,
     bool isSame = made[i] == wanted[i] ||
                   (std::isnan(made[i]) && std::isnan(wanted[i])) ||
                   std::abs(made[i] - wanted[i]) <=
-                      1e-5 * std::max(std::abs(wanted[i]), 1e-2);
+                      1e-5 * std::max(std::abs(wanted[i]), 0.1);
     if (!isSame) {
       return std::to_string(made[i]) + ", expected " +
              std::to_string(wanted[i]);

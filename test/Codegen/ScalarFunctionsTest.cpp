@@ -100,7 +100,9 @@ evaluateInField(const ScalarFacts &row,
 /// Pairs of eighths, of which sums and products are exact, as far as operands
 /// need them: in the field some of the positive ones count as negative.
 static std::vector<std::vector<double>> drawnOperands(const ScalarFacts &row) {
-  constexpr int eighths[] = {-11, -8, -5, 0, 2, 7, 16, 21};
+  // Beyond some of them a sigmoid is 0 or 1.
+  constexpr int eighths[] = {-512, -32, -11, -8, -5, 0,  2,
+                             7,    8,   16,  21, 32, 512};
   std::vector<std::vector<double>> operands(row.operands);
   for (int x : eighths) {
     for (int y : eighths) {
