@@ -20,6 +20,8 @@ namespace divisi {
 /// becomes of a score.
 class AttentionBuilder : protected ThreadBuilder {
 public:
+  /// For a kernel of `attention` with these arguments; `shared` is its memory
+  /// of a block. `attention` must outlive it.
   AttentionBuilder(mlir::ImplicitLocOpBuilder &builder,
                    const rt::GridAttention &attention,
                    mlir::ValueRange arguments, mlir::Value shared);

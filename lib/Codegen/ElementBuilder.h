@@ -80,12 +80,12 @@ private:
 /// What is checked of indices, and where the first bad one is said
 /// (rt::GridGather::Found).
 struct IndexPlaces {
-  mlir::Value pointer;
-  rt::DType type;
-  mlir::Value count; ///< How many there are; 0: nothing is checked.
-  mlir::ValueRange extents, strides;
-  mlir::Value rows; ///< From -rows to rows - 1 they are good.
-  mlir::Value found;
+  mlir::Value pointer; ///< Where the indices begin.
+  rt::DType type;      ///< Of an index.
+  mlir::Value count;   ///< How many there are; 0: nothing is checked.
+  mlir::ValueRange extents, strides; ///< Of the indices, dim by dim.
+  mlir::Value rows;                  ///< From -rows to rows - 1 they are good.
+  mlir::Value found;                 ///< Where the first bad one is written.
 };
 
 /// Lets the first block look at all of the indices; `shared` has an i64 for

@@ -18,6 +18,7 @@ namespace divisi {
 /// A scalar of f64 in code that is being made: arithmetic with it appends
 /// operations, so that formulas read as such.
 struct Real {
+  /// Where operations are appended; must outlive it.
   mlir::ImplicitLocOpBuilder *b;
   mlir::Value value;
 

@@ -29,9 +29,13 @@ public:
   RowMemory(mlir::ImplicitLocOpBuilder &builder, const rt::RowNest &nest,
             int64_t lanes, mlir::Value arguments);
 
+  /// The rows and columns that the call does, as i64: from begin on, up to end.
   mlir::Value rowBegin() const { return rowBegin_; }
+  /// The first row that it leaves.
   mlir::Value rowEnd() const { return rowEnd_; }
+  /// The first column that it does.
   mlir::Value columnBegin() const { return columnBegin_; }
+  /// The first column that it leaves.
   mlir::Value columnEnd() const { return columnEnd_; }
   mlir::Value columns(mlir::Type) override { return columns_; }
 

@@ -42,6 +42,7 @@ rt::DType computedAs(rt::DType type);
 struct RowProgram {
   /// A value, of each element of the row or, `isStill`, of the row.
   struct Node {
+    /// What makes the value.
     enum class Kind : uint8_t { Load, Constant, Columns, Map, Sum, Max } kind;
     std::vector<int> operands = {};  ///< Nodes before it.
     int tensor = -1;                 ///< Load: of RowNest::tensors.

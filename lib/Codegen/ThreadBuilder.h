@@ -22,8 +22,9 @@ namespace divisi {
 /// are i64.
 class ThreadBuilder {
 public:
-  using Dimension = mlir::gpu::Dimension;
+  using Dimension = mlir::gpu::Dimension; ///< x, y or z of blocks and threads.
 
+  /// Appends where `builder` stands, which must outlive it.
   explicit ThreadBuilder(mlir::ImplicitLocOpBuilder &builder) : b_(builder) {}
 
 protected:

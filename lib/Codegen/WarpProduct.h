@@ -25,6 +25,7 @@ namespace divisi {
 ///   c[0] c[1] row g, columns 2 t, 2 t + 1    c[2] c[3] the same of row g + 8
 class WarpProduct : ThreadBuilder {
 public:
+  /// Of the product of one instruction, in elements.
   static constexpr int64_t rows = 16, columns = 8, depth = 16;
 
   /// Of f16 or bf16.

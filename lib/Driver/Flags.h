@@ -34,7 +34,7 @@ struct ImportFlags {
   /// as readTensorArguments and readConstants do.
   Status readTensors(ImportOptions &options) const;
 
-  // As they were given.
+  /// As they were given.
   llvm::cl::list<std::string> dims;
   llvm::cl::list<std::string> shapes;
   llvm::cl::list<std::string> shapesFrom;
@@ -55,7 +55,7 @@ struct PlanFlags {
   /// --replan was given. ExitCode::Usage for a name that means nothing.
   Status dropPlan(Compilation &compilation) const;
 
-  // As they were given.
+  /// As they were given.
   llvm::cl::opt<int64_t> devices;
   llvm::cl::opt<std::string> cluster;
   llvm::cl::opt<std::string> mesh;
@@ -92,7 +92,7 @@ struct DumpFlags {
   /// than one.
   Expected<bool> replaces(llvm::StringRef output) const;
 
-  // As they were given.
+  /// As they were given.
   llvm::cl::list<std::string> after;
   llvm::cl::opt<std::string> folder;
 };

@@ -25,7 +25,7 @@ namespace divisi {
 /// depend.
 class JobsFlag : public llvm::cl::opt<unsigned> {
 public:
-  static constexpr unsigned kMost = 64;
+  static constexpr unsigned kMost = 64; ///< The most that --jobs takes.
 
   /// Adds it to `verb`; `jobs` is its default.
   JobsFlag(llvm::cl::SubCommand &verb, unsigned jobs,

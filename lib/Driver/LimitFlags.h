@@ -25,7 +25,7 @@ struct LimitFlags {
   /// What was given, unchecked. Seconds count from the process's start.
   search::GivenLimits given() const;
 
-  // As they were given.
+  /// As they were given.
   llvm::cl::opt<double> timeLimit;
   llvm::cl::opt<int64_t> workLimit;
 };

@@ -72,7 +72,7 @@ struct SessionFlags {
   /// What all processes say, one behind the other.
   Expected<std::string> gather(const std::string &own) const;
 
-  // As they were given.
+  /// As they were given.
   llvm::cl::opt<std::string> backends;
   llvm::cl::opt<int> threads;
   llvm::cl::opt<bool> verify;
@@ -95,7 +95,7 @@ private:
 
   mutable bool isSharingNoted_ = false, hasJoined_ = false;
   mutable bool isNativeNoted_ = false;
-  mutable std::string noKey_;                    ///< Why there is none.
+  mutable std::string noKey_;                        ///< Why there is none.
   mutable std::unique_ptr<rt::Processes> processes_; ///< Null: it is alone.
 };
 

@@ -21,7 +21,7 @@ namespace divisi {
 /// An input with the options of the verb that reads it.
 class VerbInput : public GivenInput {
 public:
-  using GivenInput::GivenInput;
+  using GivenInput::GivenInput; ///< Of what the verb was given.
 
   /// Honours `option`, whatever it acts on.
   void honour(const llvm::cl::Option &option) { also_.push_back(&option); }

@@ -19,8 +19,8 @@ namespace divisi::rewrite {
 /// An operator of the vocabulary on values, which are numbered: the equation's
 /// leaves, then the steps of the side.
 struct Step {
-  uint16_t op = 0;
-  std::vector<size_t> operands;
+  uint16_t op = 0;              ///< Its number in the world.
+  std::vector<size_t> operands; ///< Numbers of values.
 };
 
 /// One side.

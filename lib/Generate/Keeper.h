@@ -20,9 +20,9 @@ namespace divisi::rewrite {
 
 /// A rule that is kept.
 struct Kept {
-  Rule rule; ///< As it goes into the file.
-  Gain gain = Gain::None;
-  bool isProved = false;
+  Rule rule;                      ///< As it goes into the file.
+  Gain gain = Gain::None;         ///< What it is for.
+  bool isProved = false;          ///< Else it is tested.
   size_t operators = 0;           ///< Of the equation that it was made of.
   size_t counts = 0;              ///< In which counts it is.
   std::vector<SymbolicRule> says; ///< At all its ranks.

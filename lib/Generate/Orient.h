@@ -26,9 +26,9 @@ enum class Gain : uint8_t {
 
 /// Which way a rule goes best, and what for.
 struct Way {
-  bool isReversed = false;
+  bool isReversed = false;         ///< From the right side to the left one.
   std::vector<VariableKind> kinds; ///< Of its variables.
-  Gain gain = Gain::None;
+  Gain gain = Gain::None;          ///< What the rule is for in this direction.
 };
 
 /// Whether every variable stands in the source, or for the reverse in the

@@ -19,7 +19,7 @@ namespace divisi::rewrite {
 
 /// A graph and the first of its class, which are equal.
 struct SeenEquation {
-  Term term, first;
+  Term term, first;          ///< The graph, and the one that was met before.
   std::string text;          ///< The same for all names of tensors.
   size_t variables;          ///< How many different ones both have.
   std::vector<Term> renamed; ///< Such graphs with other names of tensors.
@@ -34,6 +34,7 @@ public:
   /// Of graphs of `universe`, which outlives this.
   explicit SeenEquations(const Universe &universe) : universe_(universe) {}
 
+  /// Of two graphs with equal results.
   void add(const Term &term, const Term &first);
   /// All of them, those of the most variables first: others are cases of them.
   /// Forgets them.

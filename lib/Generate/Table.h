@@ -46,19 +46,19 @@ enum class DimReference : uint8_t {
 
 /// An attribute, with numbers for dims.
 struct TableAttribute {
-  std::string name;
-  DimReference reference = DimReference::None;
-  Value value;                  ///< Of None, and Letters.
-  std::vector<int64_t> numbers; ///< Of the others.
+  std::string name;                            ///< As the operator has it.
+  DimReference reference = DimReference::None; ///< What its numbers refer to.
+  Value value;                                 ///< Of None, and Letters.
+  std::vector<int64_t> numbers;                ///< Of the others.
 };
 
 /// An operator with the values of its attributes.
 struct TableOperator {
-  std::string op;            ///< `matmul`
-  std::vector<size_t> ranks; ///< Of its operands.
-  std::vector<TableAttribute> attributes;
-  Extra extra = Extra::None;
-  size_t axis = 0; ///< Of `extra`.
+  std::string op;                         ///< `matmul`
+  std::vector<size_t> ranks;              ///< Of its operands.
+  std::vector<TableAttribute> attributes; ///< Those with values of their own.
+  Extra extra = Extra::None;              ///< What else is fixed.
+  size_t axis = 0;                        ///< Of `extra`.
 };
 
 /// An extent of a tensor of a vocabulary: a multiple of a letter, or a number.
@@ -69,17 +69,17 @@ struct LeafExtent {
 
 /// Tensors of one form.
 struct Leaf {
-  std::vector<LeafExtent> dims;
+  std::vector<LeafExtent> dims;  ///< One for each dimension.
   size_t count = 1;              ///< How many different ones.
   std::optional<double> element; ///< They are all this.
 };
 
 /// Tensors, and operators on them.
 struct Vocabulary {
-  std::string name;
-  std::vector<Leaf> leaves;
-  std::vector<TableOperator> operators;
-  size_t most = 3; ///< Operators of a graph.
+  std::string name;                     ///< Unique among worlds.
+  std::vector<Leaf> leaves;             ///< What graphs begin with.
+  std::vector<TableOperator> operators; ///< What graphs are made of.
+  size_t most = 3;                      ///< Operators of a graph.
 };
 
 /// All vocabularies, in the order in which they are tried.

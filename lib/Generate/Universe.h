@@ -38,6 +38,7 @@ namespace divisi::rewrite {
 /// A graph's last operator, and the graphs that are its operands. Of a leaf
 /// `op` is kLeaf and `a` its number.
 struct Term {
+  /// The `op` of a leaf; what is no operand.
   static constexpr uint16_t kLeaf = 0xffff;
   static constexpr uint32_t kNone = 0xffffffff;
   uint8_t size = 0; ///< Operators of the graph, each counted once.
@@ -54,15 +55,17 @@ public:
   /// Of the leaves alone, whose elements are drawn by `seed`.
   Universe(Vocabulary vocabulary, uint64_t seed);
 
+  /// What the graphs are made of.
   const Vocabulary &vocabulary() const { return vocabulary_; }
 
   /// A graph of less operators than the most.
   struct Graph {
-    Term term;
+    Term term;                       ///< Its last operator.
     uint32_t form = 0;               ///< The number of its result's form.
     uint32_t representative = 0;     ///< Of its class.
     std::vector<uint32_t> operators; ///< All in it, ascending, with itself.
   };
+  /// All that are kept, in the order in which they were met.
   const std::vector<Graph> &graphs() const { return graphs_; }
   /// Those of a class, by its representative.
   const std::vector<uint32_t> &membersOf(uint32_t representative) const;
@@ -86,6 +89,7 @@ public:
 
   /// How many graphs there were, and classes.
   uint64_t enumerated() const { return enumerated_; }
+  /// Of graphs with equal results.
   uint64_t classes() const { return classes_.size(); }
 
   /// Of which operators a graph with that last one would be: how many.

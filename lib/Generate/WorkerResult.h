@@ -19,8 +19,8 @@ namespace divisi::rewrite {
 
 /// What was found in one vocabulary.
 struct WorkerResult {
-  std::vector<GenerateCounts> counts;
-  std::vector<Kept> kept; ///< Without what they say.
+  std::vector<GenerateCounts> counts; ///< One for each number of operators.
+  std::vector<Kept> kept;             ///< Without what they say.
 };
 
 /// As a text, which is not empty.

@@ -79,10 +79,14 @@ public:
   /// Attributes, of the type that the schema says; `fallback` where the node
   /// has none and the schema no default.
   bool hasAttribute(const std::string &name) const;
+  /// The attribute as a value of that type.
   int64_t getInt(const std::string &name, int64_t fallback = 0) const;
+  /// The same of a float.
   double getFloat(const std::string &name, double fallback = 0) const;
+  /// The same of a text.
   std::string getString(const std::string &name,
                         const std::string &fallback = "") const;
+  /// The same of a list, which is empty without one.
   std::vector<int64_t> getInts(const std::string &name) const;
 
   /// Integers that are the attribute `name`, or since version `input` the

@@ -68,10 +68,10 @@ struct OnnxValueInfo {
 
 /// One operator, or one call of a function.
 struct OnnxNode {
-  std::string name; ///< May be empty.
-  std::string opType;
-  std::string domain; ///< "" is ONNX's own.
-  std::string overload;
+  std::string name;     ///< May be empty.
+  std::string opType;   ///< Within its domain.
+  std::string domain;   ///< "" is ONNX's own.
+  std::string overload; ///< Of a function; else empty.
   /// The version of the operator's schema that the model's opset selects; 0
   /// for a call of a model-local function.
   int sinceVersion = 0;
@@ -110,7 +110,7 @@ struct OnnxFunction {
 struct OnnxModel {
   std::string path;                  ///< Of its file, as the caller said it.
   std::map<std::string, int> opsets; ///< domain → version
-  OnnxGraph graph;
+  OnnxGraph graph;                   ///< The main one.
   /// By functionKey().
   std::map<std::string, OnnxFunction> functions;
 };

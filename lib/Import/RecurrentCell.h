@@ -22,6 +22,7 @@ struct Activation {
 /// What the directions of a layer have in common.
 struct RecurrentLayer {
   int64_t gates = 1; ///< 1 RNN, 3 GRU, 4 LSTM
+  /// Of x, and of the hidden state; 1 or 2 directions.
   int64_t steps = 0, batch = 0, hidden = 0, directions = 1;
   Tensor x;                            ///< [steps, batch, input]
   Tensor lengths;                      ///< [batch] i64, or null: all are whole.

@@ -24,8 +24,10 @@ namespace divisi::plan {
 /// The nodes within a few edges of one node. The problem must outlive it.
 class Around {
 public:
+  /// Of the nodes around `node`, which has to be one of `problem`.
   Around(const search::Problem &problem, unsigned node);
 
+  /// What they are nodes of.
   const search::Problem &problem() const { return problem_; }
   /// The edges at `node`, one that joins it with itself once.
   const std::vector<const search::Edge *> &edgesOf(unsigned node) const {

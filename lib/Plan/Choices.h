@@ -32,7 +32,7 @@ using ApartTime = std::optional<int64_t>;
 
 /// The strategies of an operator and what follows from them.
 struct SiteChoices {
-  std::vector<Split> splits;
+  std::vector<Split> splits; ///< The strategies, by number.
   /// Legal splits that are not among them, as there are too many.
   size_t leftOut = 0;
   /// With every end fused that may be; see OpTime.
@@ -49,12 +49,14 @@ struct SiteChoices {
 /// Which splits the options leave.
 struct SplitRules {
   llvm::SmallVector<AxisRole, 4> roles; ///< Per axis of the grid.
-  size_t maxStrategies = 1024;
+  size_t maxStrategies = 1024;          ///< As PlanOptions has it.
 };
 
 /// Makes and remembers the choices of operators.
 class ChoiceMaker {
 public:
+  /// For operators on `grid`. `grid`, `pace` and `pool` must outlive it; `pool`
+  /// gets the layouts that it meets.
   ChoiceMaker(const Grid &grid, const GridPace &pace, SplitRules rules,
               LayoutPool &pool, KindMemories memories = KindMemories(1))
       : grid_(grid), pace_(pace), rules_(std::move(rules)), pool_(pool),

@@ -40,7 +40,9 @@ inline int64_t costOf(int64_t nanoseconds, int64_t repeats = 1) {
 
 /// One end of an edge: a node, and per strategy of it the layout of a tensor.
 struct Port {
-  unsigned node = 0;
+  unsigned node = 0; ///< Of the planning problem.
+  /// In the pool's class of the tensor, one for each strategy; owned by the
+  /// problem.
   const std::vector<unsigned> *layouts = nullptr;
   /// What the operator takes more where this end is not fused.
   const std::vector<ApartTime> *apart = nullptr;

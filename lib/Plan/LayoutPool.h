@@ -23,19 +23,23 @@ namespace divisi::plan {
 
 /// Tensors that layouts and prices do not tell apart: shape and element width.
 struct TensorClass {
-  llvm::SmallVector<int64_t, 4> shape;
-  int64_t bits = 0; ///< Per element, in memory.
-  std::vector<Layout> layouts;
+  llvm::SmallVector<int64_t, 4> shape; ///< Of the whole tensor.
+  int64_t bits = 0;                    ///< Per element, in memory.
+  std::vector<Layout> layouts;         ///< By number.
 };
 
 /// Numbers layouts, in the order of their first mention.
 class LayoutPool {
 public:
+  /// The number of that class, which is new if it was never asked for.
   unsigned classOf(llvm::ArrayRef<int64_t> shape, int64_t bits);
+  /// The number of `layout` in the class, which is new if it was never given.
   unsigned intern(unsigned tensorClass, const Layout &layout);
+  /// The class of that number.
   const TensorClass &get(unsigned tensorClass) const {
     return classes_[tensorClass];
   }
+  /// The layout of the number `id` in the class.
   const Layout &layout(unsigned tensorClass, unsigned id) const {
     return classes_[tensorClass].layouts[id];
   }

@@ -46,6 +46,7 @@ struct UseTimes {
 /// See the file's head. The dataflow must outlive it.
 class Lifetimes {
 public:
+  /// Finds when each tensor is made and used.
   explicit Lifetimes(const Dataflow &dataflow);
 
   /// How many positions a unit of time has.

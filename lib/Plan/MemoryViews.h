@@ -28,7 +28,7 @@ namespace divisi::plan {
 
 /// What the problem of a grid has learnt of memory.
 struct MemoryView {
-  MemoryDetail detail = MemoryDetail::None;
+  MemoryDetail detail = MemoryDetail::None; ///< What of it is counted.
   /// Bytes of each limit that nothing may rest in; empty: none.
   std::vector<int64_t> reserve = {};
   bool isGuess = false; ///< It is of a plan that counted no memory.
@@ -47,8 +47,8 @@ struct PlannedMemory {
 /// A problem that was solved, and its answer.
 struct FitOutcome {
   std::optional<PlanningProblem> planning; ///< Nothing if it was cut short.
-  search::Outcome outcome;
-  std::optional<PlannedMemory> use; ///< Of the plan, if there is one.
+  search::Outcome outcome;                 ///< The answer, with its bound.
+  std::optional<PlannedMemory> use;        ///< Of the plan, if there is one.
   /// Proved, also of plans that leave no reserve; of costs, as the outcome's.
   std::optional<search::Wide> bound;
 

@@ -20,11 +20,11 @@ namespace divisi::plan {
 
 /// A machine, a program on it, and what is decided already.
 struct PlanningInputs {
-  Cluster cluster;
-  DeviceGrid devices;
-  ModuleDataflow dataflow;
-  Fixed fixed;
-  spmd::GridOp grid; ///< Of the module; null until it has one.
+  Cluster cluster;         ///< The machine.
+  DeviceGrid devices;      ///< What the module has, or is planned for.
+  ModuleDataflow dataflow; ///< The program.
+  Fixed fixed;             ///< What the module says already.
+  spmd::GridOp grid;       ///< Of the module; null until it has one.
 
   /// Of the devices on `grid`.
   GridPace paceOf(const DeviceGrid &grid) const {
@@ -35,6 +35,7 @@ struct PlanningInputs {
 /// The first error that MLIR reports while it is alive, for a Status.
 class FirstError {
 public:
+  /// Listens to `context`, which must outlive it.
   explicit FirstError(mlir::MLIRContext *context)
       : handler_(context, [this](mlir::Diagnostic &diagnostic) {
           if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error &&
@@ -43,6 +44,7 @@ public:
           }
           return mlir::failure(); // Others may want it, too.
         }) {}
+  /// Empty if nothing was reported.
   const std::string &message() const { return message_; }
 
 private:
@@ -53,9 +55,9 @@ private:
 /// The problem of the grid that was chosen among all, its answer, and what is
 /// known of the others.
 struct GridAnswer {
-  DeviceGrid devices;
-  PlanningProblem planning;
-  search::Outcome outcome;
+  DeviceGrid devices;       ///< What the module has, or is planned for.
+  PlanningProblem planning; ///< Of that grid.
+  search::Outcome outcome;  ///< Its answer.
   /// Of the plan, with all that takes memory, for each kind of devices.
   std::vector<int64_t> peaks;
   /// No strategies on any of the grids take less, in nanoseconds.

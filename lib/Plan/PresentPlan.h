@@ -16,8 +16,8 @@ namespace divisi::plan {
 /// A plan as it was found or written, and what it was found by.
 struct PresentPlan {
   PlanningInputs inputs; ///< Everything is open.
-  PlanOptions options;
-  Fixed present; ///< The plan; whole if the module's is.
+  PlanOptions options;   ///< With which it was found.
+  Fixed present;         ///< The plan; whole if the module's is.
 };
 
 /// The plan of `module` for `cluster`. ExitCode::Usage for one on several

@@ -28,6 +28,7 @@ namespace divisi::plan {
 
 /// Strategies that the module has already.
 struct Fixed {
+  /// One each as Dataflow lists them; empty: the planner chooses.
   std::vector<std::optional<Split>> sites;
   std::vector<std::optional<Layout>> values;
   std::vector<std::optional<Layout>> stops;
@@ -51,7 +52,8 @@ enum class MemoryDetail : uint8_t {
 
 /// What the builder is told.
 struct ProblemOptions {
-  GridLinks links;
+  GridLinks links; ///< Between the grid's devices: what conversions cost.
+  /// What each kind of devices has.
   KindMemories memories = KindMemories(1);
   MemoryDetail memory = MemoryDetail::All;
   size_t maxStrategies = 1024;
@@ -72,9 +74,9 @@ struct FusionEdge {
 
 /// A planning problem, and what its nodes stand for.
 struct PlanningProblem {
-  search::Problem problem;
-  MemoryDetail memory = MemoryDetail::All;
-  LayoutPool pool;
+  search::Problem problem;                 ///< What solvers get.
+  MemoryDetail memory = MemoryDetail::All; ///< What is counted.
+  LayoutPool pool; ///< The layouts that strategies and places speak of.
   std::vector<std::shared_ptr<const SiteChoices>> choices; ///< Per site.
   std::vector<unsigned> siteNodes;                         ///< Per site.
   /// Per tensor, stop and output: the layouts of its identity point and its

@@ -18,6 +18,8 @@ namespace divisi::plan {
 /// See ProblemBuilder.h. One use: build() gives away what it has made.
 class ProblemBuilder {
 public:
+  /// For `dataflow` on `grid`, of what `fixed` leaves open. All arguments but
+  /// `options` must outlive it.
   ProblemBuilder(const Dataflow &dataflow, const Grid &grid,
                  const GridPace &pace, const SplitRules &rules,
                  const Fixed &fixed, const ProblemOptions &options)
@@ -29,6 +31,7 @@ public:
             planning_.problem.matrices, [this] { return isStruck(); },
             [this] { goesOn(); }) {}
 
+  /// The problem; nothing if ProblemOptions::control cut the building short.
   std::optional<PlanningProblem> build();
 
 private:

@@ -31,6 +31,7 @@ Dataflow sliceOf(const Dataflow &dataflow, size_t begin, size_t end);
 /// How the arguments and results of a slice lie at its border: one entry each,
 /// or none at all where all are open.
 struct SliceBorder {
+  /// In the order of the slice's; empty: open.
   std::vector<std::optional<Layout>> arguments;
   std::vector<std::optional<Layout>> results;
 };

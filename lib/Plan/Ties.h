@@ -17,7 +17,7 @@ namespace divisi::plan {
 /// Sites that follow each other as those before them did: `count` blocks of
 /// `length` sites each, the first beginning at `begin`.
 struct RepeatedBlocks {
-  size_t begin = 0, length = 0, count = 0;
+  size_t begin = 0, length = 0, count = 0; ///< As said above; in sites.
   friend bool operator==(const RepeatedBlocks &,
                          const RepeatedBlocks &) = default;
 };

@@ -38,7 +38,7 @@ struct LayerGroup {
 
 /// One entry function.
 struct EntryGroups {
-  std::string entry;
+  std::string entry;              ///< Its name.
   std::vector<LayerGroup> groups; ///< By their first blocks.
 };
 

@@ -18,7 +18,7 @@ namespace divisi {
 
 /// `count` times the same `period` elements, from `begin` on.
 struct Repeat {
-  size_t begin = 0, period = 0, count = 0;
+  size_t begin = 0, period = 0, count = 0; ///< In elements, but `count`.
 };
 
 /// Repeats that do not overlap, in order: first the one that covers most (of

@@ -33,17 +33,18 @@ namespace divisi {
 
 /// Which layouts are the nodes of a graph, and of what tensor.
 struct RouteSpace {
-  llvm::SmallVector<int64_t, 4> shape;
-  int64_t elementBits = 8;
+  llvm::SmallVector<int64_t, 4> shape; ///< Of the whole tensor.
+  int64_t elementBits = 8;             ///< In memory.
   /// What stays. The units' axes are used nowhere in it.
   Layout frame;
   /// How units that are partial combine; the frame's, if that is partial.
   ReduceKind partialKind = ReduceKind::Sum;
+  /// Axes that a node uses together, or not at all.
   struct Unit {
-    llvm::SmallVector<AxisId, 2> axes;
-    bool mayBePartial = false;
+    llvm::SmallVector<AxisId, 2> axes; ///< Outermost first.
+    bool mayBePartial = false; ///< Whether nodes may be partial over them.
   };
-  llvm::SmallVector<Unit, 3> units;
+  llvm::SmallVector<Unit, 3> units; ///< What nodes differ in.
   /// The dimensions that units may split, after the frame's axes; ascending.
   /// The frame has no explicit bounds there.
   llvm::SmallVector<size_t, 4> dims;

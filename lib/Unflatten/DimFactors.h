@@ -41,7 +41,7 @@ public:
   explicit DimFactors(mlir::ModuleOp module);
 
   llvm::SmallVector<int64_t> of(mlir::Value value, unsigned dim) const override;
-  using nn::Factors::shapeOf;
+  using nn::Factors::shapeOf; ///< Of a value: the factors of all its dims.
   /// The factors of all dims of `global`, one after the other.
   llvm::SmallVector<int64_t> shapeOf(nn::GlobalOp global) const;
   /// Whether any dim has more than one factor.

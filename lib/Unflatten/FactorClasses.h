@@ -33,13 +33,14 @@ namespace divisi {
 /// that ties some.
 class FactorClasses {
 public:
+  /// Numbered from 0, in the order in which they were added.
   using Node = unsigned;
 
   /// A part of a reshape. `low` is the stride of the dim in the flat index that
   /// both sides share.
   struct Member {
-    Node node;
-    int64_t low, extent;
+    Node node;           ///< The dim that it is a part of.
+    int64_t low, extent; ///< Its stride, and how many indices it counts.
   };
 
   /// A dim of `extent`, in a class of its own.

@@ -34,12 +34,14 @@
 
 namespace divisi::verify {
 
+/// See the file's head.
 class DataflowHashes {
 public:
   /// Hashes all functions of one entry. Reports a transfer that arrives and
   /// never leaves.
   mlir::LogicalResult run(llvm::ArrayRef<mlir::func::FuncOp> parts);
 
+  /// The hash of what `value` is; 0 of a value that run() has not met.
   uint64_t of(mlir::Value value) const { return hashes_.lookup(value); }
 
   /// One hash a result of the entry, then one an update. Reports functions that

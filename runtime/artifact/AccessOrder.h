@@ -30,10 +30,11 @@ namespace divisi::rt {
 
 /// Bytes that an instruction reads or writes.
 struct MemoryAccess {
-  ResolvedProgram::Range range;
-  bool writes = false;
+  ResolvedProgram::Range range; ///< In the program's memory.
+  bool writes = false;          ///< Else it reads.
 };
 
+/// See the file's head.
 class AccessOrder {
 public:
   /// Invalid if there is too much of it to be checked.

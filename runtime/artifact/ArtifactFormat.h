@@ -17,9 +17,9 @@ namespace divisi::rt {
 
 /// How every artifact begins. Little-endian, without padding.
 struct ArtifactHeader {
-  char magic[8];
-  uint32_t version;
-  uint32_t manifestBytes;
+  char magic[8];                  ///< artifactMagic
+  uint32_t version;               ///< Of the format.
+  uint32_t manifestBytes;         ///< Of the manifest, which follows.
   unsigned char manifestHash[32]; ///< SHA-256.
   /// By whom native code was made: HMAC-SHA256 of what codedText() returns, by
   /// a user's key; zeros if there is none, or nobody says.
@@ -33,6 +33,7 @@ inline std::string codedText(const std::string &manifestHash) {
   return "divisi-native-code-1\n" + manifestHash;
 }
 
+/// The first bytes of every artifact.
 inline constexpr char artifactMagic[8] = {'D', 'I', 'V',  'I',
                                           'S', 'I', '\0', '\n'};
 /// Sections begin at multiples of this, so that they can be mapped.

@@ -22,6 +22,7 @@ enum class CollectiveKind : uint8_t {
   AllReduce,     ///< Partial becomes replicated.
   ReduceScatter, ///< Partial becomes split.
 };
+/// The kind that an instruction's collective `name` has; nothing if it is none.
 std::optional<CollectiveKind> parseCollectiveKind(std::string_view name);
 
 /// Slice and Mask need nobody else.
@@ -40,18 +41,21 @@ Status checkTransfer(const Placement &from, const Placement &to);
 /// The step of the group of `position`, with the caller's place in it. Entry,
 /// tag and location are left to the caller.
 struct OwnStep {
-  StepDesc step;
-  size_t self = 0;
+  StepDesc step;   ///< Of all parties of the group.
+  size_t self = 0; ///< The caller's number among them.
 };
+/// That of a collective on `grid` over `axes`. Both placements were checked.
 OwnStep describeCollective(const GridInfo &grid, CollectiveKind kind,
                            std::span<const uint32_t> axes,
                            const Placement &source, const Placement &result,
                            size_t position);
-/// Of elements that lie in `format`: the same step of the dimensions as they are
-/// stored.
+/// Of elements that lie in `format`: the same step of the dimensions as they
+/// are stored.
 void storeIn(const std::string &format, OwnStep &own);
 /// The box of the dimensions as they are stored in `format`.
 Box storedIn(const std::string &format, const Box &box);
+/// That of a transfer between two grids, for `rank`, which belongs to one of
+/// them.
 OwnStep describeTransfer(const GridInfo &fromGrid, const Placement &from,
                          const GridInfo &toGrid, const Placement &to,
                          uint32_t rank);

@@ -23,6 +23,7 @@
 
 namespace divisi::rt {
 
+/// See the file's head.
 class QueueOrder {
 public:
   /// How many instructions of each queue have ended.

@@ -32,11 +32,13 @@ namespace divisi::rt {
 
 /// Devices along axes; positions are row-major.
 struct GridInfo {
-  std::string name;
-  Dims sizes;
+  std::string name;              ///< As the program that was compiled had it.
+  Dims sizes;                    ///< Per axis, the outermost first.
   std::vector<uint32_t> devices; ///< The rank at each position.
 
+  /// The product of the sizes.
   size_t numPositions() const { return devices.size(); }
+  /// Where `rank` stands; nothing outside of the grid.
   std::optional<size_t> positionOf(uint32_t rank) const;
   /// The index of `position` in the mixed radix of `axes`, the first being the
   /// most significant.
@@ -48,33 +50,37 @@ struct GridInfo {
 
 /// How one tensor lies on one grid.
 struct Placement {
-  DType type = DType::F32;
-  Dims dims;
-  uint32_t grid = 0;
-  std::vector<Box> boxes;            ///< One per position.
-  std::vector<uint32_t> partialAxes; ///< Ascending.
-  ReduceKind partialKind = ReduceKind::Sum;
+  DType type = DType::F32;                  ///< Of an element.
+  Dims dims;                                ///< Of the whole tensor.
+  uint32_t grid = 0;                        ///< Its number in the manifest.
+  std::vector<Box> boxes;                   ///< One per position.
+  std::vector<uint32_t> partialAxes;        ///< Ascending.
+  ReduceKind partialKind = ReduceKind::Sum; ///< How summands combine.
   /// Whether every element is in some box. An operand may have gaps: what a
   /// strided operator does not read is nobody's.
   bool coversAll = true;
 
+  /// Whether boxes hold summands, not values.
   bool isPartial() const { return !partialAxes.empty(); }
+  /// Of the box of `position`.
   int64_t bytes(size_t position) const {
     return boxes[position].count() * byteWidth(type);
   }
+  /// What kernels are told of that box.
   TensorInfo info(size_t position) const;
   friend bool operator==(const Placement &, const Placement &) = default;
 };
 
 /// A buffer's bytes: views have those of the buffer that they show.
 struct ResolvedBuffer {
+  /// Of its elements; owned by the manifest.
   const Placement *placement = nullptr;
   uint32_t root = 0; ///< The buffer that is no view; itself, if it is none.
 };
 
 /// Both sides of a transfer, on all of its ranks.
 struct ResolvedTransfer {
-  const Placement *from = nullptr, *to = nullptr;
+  const Placement *from = nullptr, *to = nullptr; ///< Owned by the manifest.
 };
 
 /// Queues, as instructions number them: communicators follow.
@@ -93,8 +99,8 @@ int64_t arenaBytes(const artifact::Program &program, uint32_t space);
 
 /// What calls compute, found once for all of them.
 struct ResolvedOperator {
-  const artifact::Operator *message = nullptr;
-  Attributes attributes;
+  const artifact::Operator *message = nullptr; ///< In the manifest.
+  Attributes attributes;                       ///< Its own, parsed.
   /// Per part the placements of its results.
   std::vector<std::vector<const Placement *>> parts;
 
@@ -102,10 +108,11 @@ struct ResolvedOperator {
   const Placement &placement(uint32_t value) const;
 };
 
+/// A program with what its instructions refer to.
 struct ResolvedProgram {
-  const artifact::Program *message = nullptr;
-  std::vector<ResolvedBuffer> buffers;
-  std::map<int, ResolvedTransfer> transfers; ///< By instruction.
+  const artifact::Program *message = nullptr; ///< In the manifest.
+  std::vector<ResolvedBuffer> buffers;        ///< By number.
+  std::map<int, ResolvedTransfer> transfers;  ///< By instruction.
   /// Per memory space: where the bytes of its arena are counted; then the end.
   std::vector<int64_t> arenas;
   /// Of the globals that it writes: where their bytes, as many as the largest
@@ -113,6 +120,7 @@ struct ResolvedProgram {
   std::map<uint32_t, int64_t> writtenGlobals;
   int64_t bytes = 0; ///< Of the arenas and these globals.
 
+  /// The buffer whose bytes it has.
   const artifact::Buffer &root(uint32_t buffer) const {
     return message->buffers(static_cast<int>(buffers[buffer].root));
   }
@@ -122,8 +130,9 @@ struct ResolvedProgram {
   /// the old value and the new one have. Nothing for what is only read: inputs
   /// and other globals.
   struct Range {
-    int64_t begin, end;
+    int64_t begin, end; ///< Counted through all arenas and written globals.
   };
+  /// Those of a buffer.
   std::optional<Range> range(uint32_t buffer) const;
   /// `bytes 0 to 64 of the arena`: where `range` is, for messages.
   std::string describe(Range range, const artifact::Manifest &manifest) const;
@@ -138,8 +147,10 @@ bool isQueued(const ResolvedProgram &program,
 /// Whether an instruction of the program is.
 bool hasQueued(const ResolvedProgram &program);
 
+/// An entry function with its programs.
 struct ResolvedEntry {
-  const artifact::Entry *message = nullptr;
+  const artifact::Entry *message = nullptr; ///< In the manifest.
+  /// In the order of arguments and results.
   std::vector<const Placement *> inputs, outputs;
   std::vector<ResolvedProgram> programs;
   std::map<uint32_t, size_t> programOfRank;
@@ -150,12 +161,12 @@ struct ResolvedEntry {
 
 /// What the whole manifest says. Points into it.
 struct ResolvedManifest {
-  const artifact::Manifest *manifest = nullptr;
-  std::vector<GridInfo> grids;
-  std::vector<ResolvedOperator> operators;
-  std::vector<const Placement *> globals;
-  std::vector<bool> isUpdated; ///< Per global: by some entry.
-  std::vector<ResolvedEntry> entries;
+  const artifact::Manifest *manifest = nullptr; ///< Must outlive this object.
+  std::vector<GridInfo> grids;             ///< By number, as the following.
+  std::vector<ResolvedOperator> operators; ///< By number.
+  std::vector<const Placement *> globals;  ///< By number.
+  std::vector<bool> isUpdated;             ///< Per global: by some entry.
+  std::vector<ResolvedEntry> entries;      ///< By number.
   std::vector<uint32_t> depths; ///< Per entry: in how many loops it is.
 
   /// What `call` computes.

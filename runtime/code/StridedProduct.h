@@ -30,14 +30,15 @@ struct StridedProduct {
     int64_t base = 0;          ///< The first element.
     int64_t leading = 1;       ///< From one row to the next; of columns if ...
     bool columnsFirst = false; ///< ... these are what lies side by side.
-    int64_t batchStride = 0;
+    int64_t batchStride = 0;   ///< From one product to the next.
   };
   /// What is left to calls.
   struct Loop {
-    int64_t extent;
+    int64_t extent;                 ///< Iterations.
     std::array<int64_t, 3> strides; ///< Per tensor.
   };
 
+  /// Of one call: how many products, rows, columns, and what is summed.
   int64_t batch = 1, m = 1, n = 1, k = 1;
   std::array<Matrix, 3> matrices; ///< m × k, k × n, m × n.
   /// The left matrix is operand 1. It does not depend on a rank's extents.

@@ -19,10 +19,13 @@ namespace divisi::rt {
 /// What all steps of a communicator share: whether they go on at all.
 class AbortState {
 public:
+  /// Whether there is a reason to end all steps.
   bool isAborted() const { return aborted_.load(std::memory_order_acquire); }
+  /// The first that was set; success if there is none.
   Status reason() const;
   /// Returns false if there is a reason already.
   bool set(const Status &reason);
+  /// Forgets the reason: steps go on again.
   void clear();
 
 private:

@@ -28,8 +28,8 @@ namespace divisi::rt {
 
 /// All pieces that travel between two parties, in one message.
 struct Parcel {
-  size_t party;
-  int64_t bytes = 0;
+  size_t party;      ///< The other one.
+  int64_t bytes = 0; ///< Of the message.
   /// Between the own box and the message. One that is contiguous needs no
   /// packing: the box itself is sent, or written.
   std::vector<BoxCopy> copies;
@@ -44,20 +44,23 @@ struct Parcel {
 
 /// Of a party to a step that moves.
 struct MoveMessages {
+  /// What it sends, and what it receives; none is empty.
   std::vector<Parcel> out, in;
   std::vector<BoxCopy> own; ///< From its own box.
   int64_t bytes = 0;        ///< Of the step's memory.
 };
+/// Those of party `self` of a step that moves boxes.
 MoveMessages planMoveMessages(const StepDesc &step, size_t self);
 
 /// Of a party to a step in which each combines the part that it wants.
 struct CombineMessages {
-  std::vector<Parcel> out;
-  Parcel own;
-  int64_t slot = 0;      ///< Where what the other parties have comes, ...
-  int64_t slotBytes = 0; ///< ... and from there to the next one's.
-  int64_t bytes = 0;     ///< Of the step's memory.
+  std::vector<Parcel> out; ///< What it sends to those who combine it.
+  Parcel own;              ///< Its own summand of the part that it combines.
+  int64_t slot = 0;        ///< Where what the other parties have comes, ...
+  int64_t slotBytes = 0;   ///< ... and from there to the next one's.
+  int64_t bytes = 0;       ///< Of the step's memory.
 };
+/// Those of party `self` of a step that reduces.
 CombineMessages planCombineMessages(const StepDesc &step, size_t self);
 
 /// What a barrier is done as: a vote on nothing.

@@ -39,7 +39,7 @@ enum class QueuedForm : uint8_t {
 /// The part of one party: of the source that is reduced, or of the result that
 /// is gathered.
 struct QueuedPart {
-  size_t party;
+  size_t party;  ///< Whose part it is.
   int64_t count; ///< Elements.
   /// Between the box and the step's memory, where the part is packed; what is
   /// not lies in the box at the copy's offset.
@@ -50,8 +50,8 @@ struct QueuedPart {
 
 /// What one party does.
 struct QueuedPlan {
-  QueuedForm form = QueuedForm::Exchange;
-  MoveMessages messages;         ///< Of Exchange.
+  QueuedForm form = QueuedForm::Exchange; ///< As which collective it is done.
+  MoveMessages messages;                  ///< Of Exchange.
   std::vector<QueuedPart> parts; ///< Of those in between; none is empty.
   int64_t bytes = 0;             ///< Of the step's memory.
 

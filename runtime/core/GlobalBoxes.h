@@ -30,6 +30,7 @@ public:
   /// Zeros; fails with Device when memory runs out.
   static Expected<Pages> allocate(int64_t size);
 
+  /// Owned by this object; null of none.
   std::byte *data() const { return data_; }
 
 private:

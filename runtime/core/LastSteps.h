@@ -30,6 +30,7 @@ public:
   /// The instruction of the step that ends an entry.
   static constexpr uint32_t endOfEntry = UINT32_MAX >> 1;
 
+  /// A step that was begun or ended.
   struct Note {
     uint64_t run = 0;         ///< Runs of the session before it.
     uint32_t entry = 0;       ///< Whose program, ...

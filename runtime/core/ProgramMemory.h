@@ -37,7 +37,7 @@ void countWeights(const ResolvedManifest &resolved, uint32_t number,
                   const std::set<uint32_t> &globals, RankMemory &rank);
 /// By memory space, what the program that wants most wants of what all share.
 struct SharedMemory {
-  std::vector<int64_t> workspaces, messages;
+  std::vector<int64_t> workspaces, messages; ///< Bytes, by number of the space.
 
   /// Raises each to what `program` wants.
   void raise(const ProgramMemory &program);

@@ -28,12 +28,13 @@ struct RunState {
 
 /// What a program is prepared from, for one rank.
 struct RankContext {
-  const ResolvedManifest &resolved;
-  size_t entryIndex;
-  uint32_t rank;
-  const RankSpaces *spaces; ///< Unused by predict(), as what follows.
-  GlobalBoxes *globals;
-  Communicator *communicator; ///< Never null for prepare().
+  const ResolvedManifest &resolved; ///< Must outlive the program.
+  size_t entryIndex;                ///< Among the manifest's entries.
+  uint32_t rank;                    ///< Whose program it is.
+  const RankSpaces *spaces;         ///< Unused by predict(), as what follows.
+  GlobalBoxes *globals;             ///< Those of the process, on the host.
+  Communicator *communicator;       ///< Never null for prepare().
+  /// Asked for kernels in this order.
   std::span<const Backend *const> backends;
   int threads;
   bool trace = false;

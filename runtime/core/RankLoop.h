@@ -27,8 +27,8 @@ namespace divisi::rt {
 
 /// A loop and its body, of one rank.
 struct RankLoop {
-  std::unique_ptr<RankProgram> body;
-  int64_t most = 0; ///< Iterations.
+  std::unique_ptr<RankProgram> body; ///< Prepared for the rank.
+  int64_t most = 0;                  ///< Iterations.
   /// In which all ranks of the body compare counts; null if there is one.
   std::unique_ptr<CommStep> agreement;
   std::vector<void *> spares;
@@ -45,7 +45,7 @@ struct RankLoop {
   alignas(64) int64_t own[2] = {};
   alignas(64) int64_t largest[2] = {};
   std::vector<const void *> inputs; ///< Of the body.
-  std::vector<void *> outputs;
+  std::vector<void *> outputs;      ///< Of the body.
 };
 
 } // namespace divisi::rt

@@ -36,6 +36,8 @@ public:
   /// What it holds; workspaces and the memory of messages are the caller's to
   /// give.
   const ProgramMemory &memory() const { return memory_; }
+  /// Lets calls and messages use these spaces, which outlive it and have what
+  /// memory() wants.
   void setWorkspaces(const RankSpaces &spaces);
 
   /// Sets the entry's inputs and outputs for the next run, slicing what does

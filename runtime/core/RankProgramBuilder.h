@@ -26,7 +26,10 @@ public:
         programIndex_(entry_.programOfRank.at(context.rank)),
         program_(entry_.programs[programIndex_]), out_(result) {}
 
+  /// Makes the program, kernels and all. Fails as RankProgram::prepare does.
   Status build();
+  /// Sets only what the program's memory() says. Fails as RankProgram::predict
+  /// does.
   Status countMemory();
 
 private:
@@ -102,8 +105,7 @@ private:
   void mention(uint32_t buffer, bool isResult, size_t index);
   void noteRead(uint32_t buffer);
   void noteReads(const artifact::Instruction &instruction);
-  bool
-  isWrittenByDevice(const std::vector<BufferMention> &mentions) const;
+  bool isWrittenByDevice(const std::vector<BufferMention> &mentions) const;
   void writeOutputsInPlace();
   TensorInfo infoOf(uint32_t buffer) const;
   std::byte *arena(uint32_t space) const;

@@ -43,7 +43,8 @@ using RankSpaces = std::vector<RankSpace>;
 /// globals that they read there, by number of the space and of the global. What
 /// the host has of globals is not among them.
 struct SpacePlan {
-  std::vector<int64_t> arenas;
+  std::vector<int64_t> arenas; ///< Bytes.
+  /// Bytes of the rank's boxes.
   std::vector<std::map<uint32_t, int64_t>> globals;
 
   /// Whether the rank has a part of the space.

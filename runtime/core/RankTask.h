@@ -75,6 +75,7 @@ struct RankTask {
   };
   std::vector<Wait> waits; ///< All that it comes after on other queues.
 
+  /// Of no kind.
   RankTask();
   RankTask(RankTask &&) noexcept;
   ~RankTask();

@@ -25,7 +25,8 @@ namespace divisi::rt {
 
 /// Asked every `interval` while ranks work: an error gives them up.
 struct RankWatch {
-  std::chrono::milliseconds interval{0};
+  std::chrono::milliseconds interval{0}; ///< How often `check` is asked.
+  /// Success lets them go on; null: nobody asks.
   std::function<Status()> check;
 };
 
@@ -49,6 +50,7 @@ public:
   /// does not even then come back within an interval, its error is returned and
   /// isStuck() from then on: no job can be run any more.
   Status runOnAll(Job job, OnError onError, const RankWatch &watch = {});
+  /// Whether some thread has not come back from a job.
   bool isStuck() const { return isStuck_; }
 
   /// Lets the threads go that are stuck. `owner` holds this object and all that

@@ -17,10 +17,15 @@
 
 namespace divisi::rt {
 
+/// What a session keeps; the methods of Session without their checks of
+/// arguments.
 struct Session::Impl {
+  /// Of an artifact that is not loaded yet.
   Impl(ArtifactFile file, const SessionOptions &options)
       : options(options), file(std::move(file)) {}
 
+  /// Checks the artifact and prepares all programs of this process. Fails as
+  /// Session::open does.
   Status load();
   /// Runs an entry, all of whose arguments fit. What `kept` holds lives until
   /// no rank uses it any more.
@@ -33,7 +38,9 @@ struct Session::Impl {
   Status checkState() const;
   /// The same once a run has failed in which other sessions had a part.
   Status checkRunnable() const;
+  /// Whether a rank did not come back from a run.
   bool isStuck() const { return threads && threads->isStuck(); }
+  /// Whether no other process has a part.
   bool hasAllRanks() const {
     return localRanks.size() == resolved->manifest->num_ranks();
   }
@@ -46,13 +53,13 @@ struct Session::Impl {
   template <typename Query>
   auto askRanks(const EntryInfo *entry, Query query) const;
 
-  SessionOptions options;
-  ArtifactFile file;
-  std::unique_ptr<ResolvedManifest> resolved;
-  std::vector<uint32_t> localRanks; ///< Ascending.
-  GlobalBoxes globals;
-  std::shared_ptr<Communicator> communicator;
-  std::vector<EntryInfo> entries;
+  SessionOptions options; ///< As they were given.
+  ArtifactFile file;      ///< Mapped for as long as the session lives.
+  std::unique_ptr<ResolvedManifest> resolved; ///< Of `file`, set by load().
+  std::vector<uint32_t> localRanks;           ///< Ascending.
+  GlobalBoxes globals;                        ///< Of all ranks of this process.
+  std::shared_ptr<Communicator> communicator; ///< Between all ranks.
+  std::vector<EntryInfo> entries; ///< As Session::entries lists them.
   /// Of the artifact; without a target: calls go without it.
   std::vector<KernelCode> codes;
   NativeCodeUse nativeCode;

@@ -13,9 +13,10 @@
 
 namespace divisi::rt {
 
+/// A rank whose last run is written.
 struct TraceRank {
-  uint32_t rank;
-  const RankProgram *program;
+  uint32_t rank;              ///< Its number.
+  const RankProgram *program; ///< Must outlive the call.
 };
 
 /// Writes one complete event per task in Chrome's trace format: a process per
@@ -28,9 +29,9 @@ Status writeChromeTrace(const std::string &path,
 
 /// What a rank did last.
 struct StepsOfRank {
-  uint32_t rank;
+  uint32_t rank;       ///< Its number.
   std::string worksAt; ///< The instruction in whose kernel it is; maybe none.
-  const LastSteps *steps;
+  const LastSteps *steps; ///< Owned by the session.
 };
 
 /// Writes when ranks came to their last steps and when these were done, as

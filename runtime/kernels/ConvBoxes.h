@@ -38,8 +38,8 @@ bool isConvolution(const CallSite &site);
 struct ConvBoxes {
   /// A tensor, by dimension.
   struct Side {
-    Dims extents, strides;
-    int64_t base = 0; ///< The first element, in the box.
+    Dims extents, strides; ///< In elements.
+    int64_t base = 0;      ///< The first element, in the box.
   };
   /// Operand, weights, result. Weights are [features, channels, taps...] of an
   /// `nn.conv`, the features those of all groups.

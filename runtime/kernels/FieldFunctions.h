@@ -19,9 +19,14 @@
 
 namespace divisi::rt {
 
+/// Of an element of the prime field nothing is known but that equal arguments
+/// have equal results.
 inline FieldElement sqrt(FieldElement x) { return uninterpreted("sqrt", x); }
+/// The same of exp.
 inline FieldElement exp(FieldElement x) { return uninterpreted("exp", x); }
+/// The same of log.
 inline FieldElement log(FieldElement x) { return uninterpreted("log", x); }
+/// The same of tanh.
 inline FieldElement tanh(FieldElement x) { return uninterpreted("tanh", x); }
 
 } // namespace divisi::rt

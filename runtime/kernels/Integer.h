@@ -18,14 +18,15 @@ namespace divisi::rt {
 /// The call over i32 in the place of `nn.matmul_integer` or
 /// `nn.conv_integer`: the same of the operands less their zero points.
 struct WideCall {
+  /// In the place of `given`, which must outlive it.
   explicit WideCall(const CallSite &given);
   WideCall(const WideCall &) = delete;
 
-  bool isConvolution;
-  std::vector<TensorInfo> operands;
-  std::array<int64_t, 2> at = {}; ///< Where they lie in the workspace.
-  int64_t workspaceBytes = 0;     ///< Of operands; the inner kernel's follow.
-  CallSite site;
+  bool isConvolution;               ///< Else a product.
+  std::vector<TensorInfo> operands; ///< Of i32, lying dense in the workspace.
+  std::array<int64_t, 2> at = {};   ///< Where they lie in the workspace.
+  int64_t workspaceBytes = 0;       ///< Of operands; the inner kernel's follow.
+  CallSite site;                    ///< The call; refers to the other members.
 };
 
 /// Reads the zero points that attributes say, and checks what kernels of i32

@@ -31,7 +31,7 @@ using ForEach = void (*)(int threads, int count,
 
 /// Who runs parts, and how.
 struct RegionRunner {
-  Backends backends;
+  Backends backends; ///< Asked for kernels, in this order.
   /// What runs pieces of the results of elementwise parts, one after another in
   /// each piece; null: all parts are run as wholes.
   ForEach forEach = nullptr;

@@ -24,25 +24,30 @@ namespace divisi::rt {
 /// Where the values of one call lie, and who could make them.
 class RegionPlan {
 public:
+  /// Of `site`, for which `runner` runs parts; both must outlive it.
   RegionPlan(const CallSite &site, const RegionRunner &runner);
 
   /// What the part's kernel is asked; points into the plan and the site.
   CallSite siteOf(size_t part) const;
   /// A kernel, and whose it is.
   struct Taker {
-    const Kernel *kernel;
-    const Backend *backend;
+    const Kernel *kernel;   ///< Owned by the backend.
+    const Backend *backend; ///< Who has it.
   };
   /// Who takes the part, those asked first in front.
   const std::vector<Taker> &takersOf(size_t part) const {
     return parts_[part].takers;
   }
+  /// What the call as a whole wants.
   KernelQuery query() const;
 
+  /// Where a value lies.
   struct Place {
+    /// In whose memory.
     enum class Kind : uint8_t { Operand, Result, Workspace } kind;
     int64_t at; ///< Its number, or an offset in bytes.
   };
+  /// That of value number `value`.
   Place placeOf(int value) const;
   std::vector<int> resultsOf(size_t part) const;
   /// The last part of the group that `part` begins, which are run piece by

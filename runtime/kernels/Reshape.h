@@ -31,6 +31,7 @@ struct ReshapeMap {
   /// Per segment and iteration of the result's box in it, elements to add.
   std::vector<Dims> offsets;
 
+  /// Copies elements of `width` bytes between where the boxes begin.
   void run(int64_t width, void *to, const void *from) const;
 };
 

@@ -51,6 +51,7 @@ bool dispatchSums(const CallSite &site, Body &&body) {
 /// A kernel that is a function of its pointers, or of all its context.
 template <typename Body> class FunctionKernel final : public PreparedKernel {
 public:
+  /// Calls `body` at each launch.
   explicit FunctionKernel(Body body) : body_(std::move(body)) {}
   Status launch(LaunchContext &context) override {
     if constexpr (std::is_invocable_v<Body &, LaunchContext &>) {

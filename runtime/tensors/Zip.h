@@ -18,11 +18,11 @@ namespace divisi::rt {
 
 /// One file of an archive, still packed.
 struct ZipEntry {
-  std::string name;
-  std::span<const std::byte> packed;
-  bool isDeflated = false;
-  uint64_t size = 0; ///< Unpacked.
-  uint32_t crc = 0;
+  std::string name;                  ///< Within the archive.
+  std::span<const std::byte> packed; ///< In the archive's bytes.
+  bool isDeflated = false;           ///< Else stored as it is.
+  uint64_t size = 0;                 ///< Unpacked.
+  uint32_t crc = 0;                  ///< Of the content, unpacked.
 };
 
 /// The entries of the archive `bytes`, in the order of its directory. Reads
@@ -37,6 +37,7 @@ Expected<AlignedBytes> unpack(const ZipEntry &entry);
 /// Writes an archive of stored entries, one after the other.
 class ZipWriter {
 public:
+  /// Appends to `file`, which must outlive it.
   explicit ZipWriter(OutputFile &file) : file_(file) {}
   /// Appends the entry `name` whose content is `head` and then `data`.
   Status add(const std::string &name, const std::string &head,

@@ -21,8 +21,10 @@
 
 namespace divisi::rt {
 
+/// See the file's head.
 class ArenaContents {
 public:
+  /// Of `program`, which must outlive it, before its first instruction.
   explicit ArenaContents(const ResolvedProgram &program) : program_(program) {
     for (uint32_t b = 0; b < program.buffers.size(); ++b) {
       if (program.root(b).has_global() && program.range(b)) {

@@ -20,13 +20,13 @@ namespace divisi::rt {
 
 /// What ranks do together under one tag: the same on all of them.
 struct SharedStep {
-  std::string where; ///< The first instruction that has it.
-  std::string kind;  ///< Of the collective, or `transfer`.
-  uint32_t queue;    ///< Of its communicator.
-  std::vector<uint32_t> axes;
-  std::string format; ///< Of source and result.
-  const Placement *source, *result;
-  std::set<uint32_t> ranks; ///< That have it.
+  std::string where;                ///< The first instruction that has it.
+  std::string kind;                 ///< Of the collective, or `transfer`.
+  uint32_t queue;                   ///< Of its communicator.
+  std::vector<uint32_t> axes;       ///< Of the grid, over which it goes.
+  std::string format;               ///< Of source and result.
+  const Placement *source, *result; ///< Owned by the manifest.
+  std::set<uint32_t> ranks;         ///< That have it.
 };
 
 /// Who writes an output or a global, or runs a body.
@@ -62,6 +62,7 @@ private:
 /// Checks one program, and collects what others must agree on.
 class ProgramVerifier {
 public:
+  /// Of `program`; all references must outlive it.
   ProgramVerifier(const ResolvedManifest &resolved,
                   const ResolvedProgram &program,
                   std::span<const Backend *const> backends,

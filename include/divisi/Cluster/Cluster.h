@@ -80,7 +80,7 @@ struct DeviceKind {
 /// So many devices of a kind, next to each other.
 struct DeviceGroup {
   int64_t count = 0; ///< At least 1.
-  DeviceKind kind;
+  DeviceKind kind;   ///< What all of them are.
   friend bool operator==(const DeviceGroup &, const DeviceGroup &) = default;
 };
 
@@ -115,6 +115,7 @@ struct MeasuredRate {
 struct LinkLevel {
   std::string name;   ///< `nvlink`
   int64_t fanout = 1; ///< How many are joined, at most.
+  /// By what messages between its units go.
   Transport transport = Transport::Memory;
   /// Of one message; of NCCL's transports what the link adds to NCCL's own.
   int64_t latencyNanoseconds = 0;

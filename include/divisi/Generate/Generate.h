@@ -58,6 +58,7 @@ struct GenerateCounts {
 /// What was generated.
 struct Generated {
   std::vector<Rule> rules; ///< Those by which something can take less first.
+  /// One for each world and number of operators.
   std::vector<GenerateCounts> counts;
 };
 

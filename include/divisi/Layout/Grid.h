@@ -52,7 +52,7 @@ struct AxisId {
 /// One axis: a name that is unique in its grid, and a size of at least 1.
 struct GridAxis {
   std::string name; ///< As strategies and places say it.
-  int64_t size = 1;
+  int64_t size = 1; ///< How many positions there are along it.
   /// What each position gets of a whole, in parts of their sum; empty: all get
   /// the same. A grid keeps them without common factors, and none if all are
   /// equal.

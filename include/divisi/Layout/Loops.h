@@ -47,9 +47,9 @@ llvm::StringRef stringifyLoopKind(LoopKind kind);
 
 /// One loop of an operator.
 struct Loop {
-  std::string name; ///< Unique in the operator; [a-z][a-z0-9_]*.
-  int64_t extent = 0;
-  LoopKind kind = LoopKind::Parallel;
+  std::string name;   ///< Unique in the operator; [a-z][a-z0-9_]*.
+  int64_t extent = 0; ///< How many iterations it has.
+  LoopKind kind = LoopKind::Parallel; ///< What splitting it means.
   /// How partial results combine, for Reduction and Indexed.
   ReduceKind reduce = ReduceKind::Sum;
 

@@ -33,7 +33,7 @@ namespace divisi {
 /// One strategy of an operator, or one place of a tensor.
 struct Alternative {
   std::string strategy; ///< `m@x, n@y`; empty if replicated. A place: `[x, *]`.
-  bool isChosen = false;
+  bool isChosen = false;   ///< Whether the plan has it.
   int64_t nanoseconds = 0; ///< What the operator takes; 0 of a tensor.
   /// What conversions to and from its neighbours take, which are as planned,
   /// and these more as they are not fused with it.

@@ -37,9 +37,9 @@ struct ResultBuffers {
 
 /// An operator to be planned.
 struct Site {
-  std::string name; ///< Of the operator: `nn.matmul`.
-  LoopNest nest;    ///< Its loops.
-  OpProfile profile;
+  std::string name;                 ///< Of the operator: `nn.matmul`.
+  LoopNest nest;                    ///< Its loops.
+  OpProfile profile;                ///< What it costs beside its loops.
   llvm::SmallVector<bool, 6> batch; ///< Per loop: does the batch reach it?
   /// Per operand: is it made from parameters and constants alone?
   llvm::SmallVector<bool, 3> parameters;

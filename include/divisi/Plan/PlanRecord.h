@@ -35,10 +35,10 @@ struct PlanRecord {
   int64_t batchDim = 0;               ///< PlanOptions::batchDim
   std::optional<int64_t> memoryLimit; ///< If one was given.
   int64_t maxStrategies = 0;          ///< PlanOptions::maxStrategies
-  std::string solver;
-  int64_t seed = 0;
-  int64_t work = 0; ///< The budget.
-  double gap = 0;   ///< The gap that was good enough.
+  std::string solver;                 ///< PlanOptions::solver
+  int64_t seed = 0;                   ///< PlanOptions::seed
+  int64_t work = 0;                   ///< The budget.
+  double gap = 0;                     ///< The gap that was good enough.
   /// Operators whose strategy the module had before, which was kept.
   int64_t pinned = 0;
 

@@ -69,7 +69,7 @@ struct PrecisionRecord {
   int64_t named = 0;   ///< Stayed f32: PrecisionOptions::keepF32 names them.
   // What of the weights is stored.
   int64_t narrowWeights = 0, wideWeights = 0; ///< How many tensors.
-  int64_t bytesBefore = 0, bytesAfter = 0;
+  int64_t bytesBefore = 0, bytesAfter = 0;    ///< Of all weights.
 
   friend bool operator==(const PrecisionRecord &,
                          const PrecisionRecord &) = default;

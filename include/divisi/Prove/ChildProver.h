@@ -31,7 +31,7 @@ struct ProofResult {
   bool isProved = false;           ///< Each obligation, and there is one.
   std::vector<std::string> axioms; ///< That all proofs used, in order.
   std::string open;                ///< The first that is not proved, and why.
-  double seconds = 0;
+  double seconds = 0;              ///< How long it took.
 };
 
 /// How much a proof may take.

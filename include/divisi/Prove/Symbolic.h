@@ -73,12 +73,12 @@ struct SymbolicRule {
   std::string place;              ///< At which ranks and types, for a reader.
   Ranks ranks;                    ///< Of the shapes, which are written out.
   std::vector<std::string> sizes; ///< From 1 on; `p.0` is an extent of p.
-  std::vector<std::string> ints;
-  std::vector<std::string> reals;
+  std::vector<std::string> ints;  ///< Integers of attributes.
+  std::vector<std::string> reals; ///< Floats of attributes.
   std::vector<SymbolicDims> variables; ///< The shape of each.
   std::vector<std::string> elements;   ///< The element type of each.
-  std::vector<Condition> conditions;
-  SymbolicGraph source, target;
+  std::vector<Condition> conditions;   ///< Under which it holds.
+  SymbolicGraph source, target;        ///< Both sides, of these variables.
   bool isForward = false;    ///< Of an axiom: the source alone is looked for.
   bool isDefinition = false; ///< Of an axiom: its last call says what one is.
 };

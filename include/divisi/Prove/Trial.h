@@ -35,7 +35,7 @@ namespace divisi::rewrite {
 struct Trial {
   std::optional<Refusal> refusal; ///< Nothing if the rule passed.
   size_t instances = 0; ///< On how many assignments and types it was tried.
-  Domain domain = Domain::Field;
+  Domain domain = Domain::Field; ///< In which values were compared.
 };
 
 /// Passes a rule through the gates of forms and values, at assignments drawn by

@@ -226,10 +226,10 @@ std::optional<ReportComparison> fasterOnFewer(const Report &report);
 
 /// A part of the predicted time.
 struct ReportShare {
-  std::string op;    ///< `nn.matmul`, `spmd.all_reduce`
-  std::string where; ///< The heading of the table; empty of a collective.
-  int64_t count = 0;
-  int64_t nanoseconds = 0;
+  std::string op;          ///< `nn.matmul`, `spmd.all_reduce`
+  std::string where;       ///< The heading of the table; empty of a collective.
+  int64_t count = 0;       ///< How many rows it sums up.
+  int64_t nanoseconds = 0; ///< What these take together.
 };
 /// Where the time goes: operators by heading of the table, collectives by kind;
 /// what takes most first.

@@ -46,7 +46,7 @@ struct Step {
 /// The steps from one layout to another, and what they take together.
 struct Route {
   llvm::SmallVector<Step, 2> steps; ///< Empty when the layouts are equal.
-  int64_t nanoseconds = 0;
+  int64_t nanoseconds = 0;          ///< All steps, one after the other.
 };
 
 /// Routes on one grid. Remembers what it has computed, so that asking for all

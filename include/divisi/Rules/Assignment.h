@@ -22,9 +22,9 @@ namespace divisi::rewrite {
 
 /// What sizes, shapes, integers and reals of a rule are in one instance of it.
 struct Assignment {
-  std::map<std::string, int64_t> numbers; ///< Sizes and integers.
-  std::map<std::string, std::vector<int64_t>> shapes;
-  std::map<std::string, double> reals;
+  std::map<std::string, int64_t> numbers;             ///< Sizes and integers.
+  std::map<std::string, std::vector<int64_t>> shapes; ///< By name.
+  std::map<std::string, double> reals;                ///< By name.
 };
 
 /// `m = 2, p = [3, 4]`.

@@ -64,14 +64,14 @@ using PassThroughDims = std::vector<std::vector<std::optional<size_t>>>;
 
 /// A node at an assignment. Values are numbered: the variables, then the nodes.
 struct Call {
-  std::string op; ///< `nn.matmul`; empty for equal elements.
-  rt::Attributes attributes;
-  std::vector<size_t> operands;
-  double element = 0; ///< What they all are.
-  TensorForm result;
-  Effort effort;               ///< None of equal elements.
-  PassThroughDims passThrough; ///< Of the operands.
-  bool isElementwise = false;  ///< Each element is of those at its place.
+  std::string op;               ///< `nn.matmul`; empty for equal elements.
+  rt::Attributes attributes;    ///< Of the operator, at the assignment.
+  std::vector<size_t> operands; ///< Values.
+  double element = 0;           ///< What they all are.
+  TensorForm result;            ///< Of its one result.
+  Effort effort;                ///< None of equal elements.
+  PassThroughDims passThrough;  ///< Of the operands.
+  bool isElementwise = false;   ///< Each element is of those at its place.
 };
 
 /// One side at an assignment.

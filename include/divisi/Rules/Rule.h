@@ -94,8 +94,8 @@ using Value = std::variant<Expr, double, bool, std::string, Items>;
 /// The type of a tensor.
 struct TensorType {
   std::string element; ///< `float`, `int`, `bool`, or a type: `f32`.
-  Items shape;
-  Position at;
+  Items shape;         ///< Its dims.
+  Position at;         ///< Where it stands in the file.
 };
 
 /// What a variable stands for.
@@ -111,7 +111,7 @@ struct Variable {
   std::string name; ///< Unique among all names of the rule.
   TensorType type;  ///< May hold names alone, which a match then finds out.
   std::vector<std::string> comments; ///< The lines above it.
-  Position at;
+  Position at;                       ///< Where it stands in the file.
 };
 
 /// An operator, or a tensor of equal elements.
@@ -121,16 +121,16 @@ struct Node {
   Value element;                     ///< What they all are: an Expr or double.
   std::vector<std::string> operands; ///< Variables and earlier nodes.
   std::vector<std::pair<std::string, Value>> attributes; ///< By name.
-  std::optional<TensorType> type; ///< If it is not the operator's to say.
-  std::vector<std::string> comments;
-  Position at;
+  std::optional<TensorType> type;    ///< If it is not the operator's to say.
+  std::vector<std::string> comments; ///< The lines above it.
+  Position at;                       ///< Where it stands in the file.
 };
 
 /// One side of a rule.
 struct Graph {
   std::vector<Node> nodes;          ///< Operands before those that read them.
   std::vector<std::string> results; ///< Of nodes or variables.
-  Position at;
+  Position at;                      ///< Where it stands in the file.
 };
 
 /// How two numbers compare. Of shapes nothing but Broadcasts is said: each
@@ -166,7 +166,7 @@ enum class NumericClass : uint8_t {
 struct OperatorChoice {
   std::string name;                   ///< Stands for an operator in nodes.
   std::vector<std::string> operators; ///< At least one.
-  Position at;
+  Position at;                        ///< Where it stands in the file.
 };
 
 /// Whether it is a real: a literal, one of `reals`, or made of such.
@@ -181,14 +181,14 @@ struct Rule {
   std::vector<std::string> shapes; ///< Each some dims, possibly none.
   std::vector<std::string> ints;   ///< Integers of attributes.
   std::vector<std::string> reals;  ///< Floats of attributes.
-  std::vector<OperatorChoice> operators;
-  std::vector<Variable> variables;
-  std::vector<Condition> conditions;
-  Graph source, target;
+  std::vector<OperatorChoice> operators;    ///< Names for any of several.
+  std::vector<Variable> variables;          ///< In the order of the file.
+  std::vector<Condition> conditions;        ///< All have to hold.
+  Graph source, target;                     ///< What is replaced, and by what.
   std::optional<NumericClass> numericClass; ///< Of an axiom none.
   std::optional<std::string> open; ///< Why it is not proved; off by default.
-  bool isGenerated = false;
-  bool isAlways = false; ///< Every compilation applies it.
+  bool isGenerated = false;        ///< Whether the generator has written it.
+  bool isAlways = false;           ///< Every compilation applies it.
   /// Of an axiom: proofs use it from its source to its target alone.
   bool isForward = false;
   /// Of an axiom: it says what the operator of its source is, of which nothing

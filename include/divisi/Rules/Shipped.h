@@ -21,7 +21,7 @@ namespace divisi::rewrite {
 /// A file of rules/ as it was when this was built.
 struct RuleFile {
   std::string_view path; ///< `rules/axioms/elementwise.rules`
-  std::string_view text;
+  std::string_view text; ///< All of it.
 };
 
 /// All of them, by path.

@@ -28,11 +28,11 @@ namespace divisi::search {
 
 /// What a solver knows after `seconds` and `work`.
 struct Progress {
-  double seconds = 0; ///< Since Options::start.
-  int64_t work = 0;
-  std::optional<Wide> cost; ///< Of the best answer so far.
-  std::optional<Wide> lowerBound;
-  std::string_view by; ///< Which ingredient found it.
+  double seconds = 0;             ///< Since Options::start.
+  int64_t work = 0;               ///< Matrix entries looked at.
+  std::optional<Wide> cost;       ///< Of the best answer so far.
+  std::optional<Wide> lowerBound; ///< That is proved so far.
+  std::string_view by;            ///< Which ingredient found it.
   /// The best answer, if this line is about a new one; its certificate may be
   /// of an older bound. Valid during the call only.
   const Solution *improved = nullptr;

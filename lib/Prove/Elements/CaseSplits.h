@@ -28,7 +28,7 @@ Sum isAbove(const Sum &sum);
 
 /// What is known of a sum.
 struct OrderFact {
-  Sum sum;
+  Sum sum;       ///< What it is known of.
   bool isStrict; ///< It is above 0, else 0 or more.
 };
 

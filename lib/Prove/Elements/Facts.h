@@ -64,6 +64,7 @@ private:
 /// Forgets, when it ends, what was believed since it began.
 class FactScope {
 public:
+  /// Of `facts`, which must outlive it.
   explicit FactScope(Facts &facts) : facts_(facts), count_(facts.size()) {}
   FactScope(const FactScope &) = delete;
   FactScope &operator=(const FactScope &) = delete;

@@ -24,6 +24,7 @@ std::vector<std::string> lettersOf(const std::string &labels);
 /// What belongs to each letter: an extent, or a place.
 using ByLetter = std::map<char, Polynomial>;
 
+/// `dims` by the letters that stand for them.
 ByLetter byLetters(const std::string &letters, const Index &dims);
 
 /// What belongs to these letters.

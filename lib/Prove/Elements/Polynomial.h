@@ -90,7 +90,7 @@ Polynomial operator*(const Polynomial &left, const Polynomial &right);
 /// left = quotient * right + remainder; how much of left the quotient takes is
 /// what products divide, and nothing is said of how large the remainder is.
 struct Division {
-  Polynomial quotient, remainder;
+  Polynomial quotient, remainder; ///< As said above.
 };
 /// By what is not 0.
 Division divide(const Polynomial &left, const Polynomial &right);

@@ -25,7 +25,7 @@
 
 namespace divisi::rewrite {
 
-using Index = std::vector<Polynomial>;
+using Index = std::vector<Polynomial>; ///< A place in a tensor, dim by dim.
 
 /// Whether elements of that type, or of `float`, are floats.
 bool isFloat(const std::string &type);
@@ -35,23 +35,23 @@ bool hasBound(const Polynomial &polynomial);
 
 /// Thrown where it has to be known whether it is at least 0.
 struct SplitAt {
-  Polynomial condition;
+  Polynomial condition; ///< What the answer is wanted of.
 };
 /// Thrown where an index has to be two: itself / by and itself % by.
 struct SplitIndex {
-  AtomRef index;
-  Polynomial by;
+  AtomRef index; ///< The one that is split, ...
+  Polynomial by; ///< ... and by what.
 };
 /// Thrown where it has to be known whether an extent is 1, or more.
 struct SplitExtent {
-  Polynomial extent;
+  Polynomial extent; ///< The one that is asked for.
 };
 
 /// Thrown where an extent has to be a multiple of another, as an operator
 /// says.
 struct SplitMultiple {
-  AtomRef extent;
-  Polynomial of;
+  AtomRef extent; ///< The one that is replaced, ...
+  Polynomial of;  ///< ... and of what it is a multiple.
 };
 
 /// What elements are followed in.
@@ -67,11 +67,13 @@ struct ElementContext {
 /// An index that is bound while this is there.
 class BoundIndex {
 public:
+  /// A new one, inside of `depth` others.
   explicit BoundIndex(size_t &depth)
       : depth_(depth), atom_(indexAtom("i" + std::to_string(depth++))) {}
   BoundIndex(const BoundIndex &) = delete;
   BoundIndex &operator=(const BoundIndex &) = delete;
   ~BoundIndex() { --depth_; }
+  /// The index as a term.
   const AtomRef &atom() const { return atom_; }
 
 private:

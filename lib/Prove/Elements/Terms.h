@@ -22,6 +22,7 @@
 namespace divisi::rewrite {
 
 struct Factor;
+/// Factors are shared, and never change.
 using FactorRef = std::shared_ptr<const Factor>;
 using Values = std::map<std::string, Polynomial>;
 
@@ -39,13 +40,13 @@ Fraction operator*(Fraction left, Fraction right);
 
 /// An index that runs from 0 to below an extent.
 struct Binder {
-  AtomRef index;
-  Polynomial extent;
+  AtomRef index;     ///< By which the body mentions it.
+  Polynomial extent; ///< How many values it takes.
 };
 
 /// Factors, multiplied, and summed over indices.
 struct Monomial {
-  std::vector<Binder> binders;
+  std::vector<Binder> binders;    ///< What is summed over.
   std::vector<FactorRef> factors; ///< Ascending by their keys.
 
   /// Equal monomials have equal keys.
@@ -66,6 +67,7 @@ struct Sum {
   /// A term alone.
   Sum(Monomial monomial, Fraction coefficient);
 
+  /// Adds a term; terms that are equal become one.
   void add(Monomial monomial, Fraction coefficient);
   /// Equal sums have equal keys.
   std::string key() const;
@@ -73,6 +75,7 @@ struct Sum {
   FactorRef factor() const;
   /// The number that it is, if it is one.
   std::optional<Fraction> number() const;
+  /// Whether the atom stands in it.
   bool mentions(const Atom &atom) const;
   /// With other polynomials for atoms.
   Sum with(const Values &values) const;
@@ -104,6 +107,7 @@ struct Factor {
   int height = 0;  ///< How many indices are bound inside of each other.
   std::string key; ///< Equal factors have equal keys.
 
+  /// Whether the atom stands in it.
   bool mentions(const Atom &atom) const;
   /// Whether it is the function of that name.
   bool isFunction(const std::string &function) const {
@@ -126,8 +130,10 @@ void beginFactors();
 /// beginFactors().
 FactorRef makeFactor(Factor factor);
 
+/// An integer that is an element of a tensor.
 AtomRef elementAtom(Sum element);
 
+/// A number, exactly.
 Sum numberOf(double value);
 Sum numberOf(const Polynomial &integer);
 /// A real, by its name.
@@ -147,7 +153,9 @@ Sum commutative(const std::string &name, std::vector<Sum> operands,
 Sum largest(std::vector<Sum> operands);
 /// 1 / sum.
 Sum inverse(const Sum &sum);
+/// exp of a sum, simplified.
 Sum exponential(const Sum &sum);
+/// log of a sum, simplified.
 Sum logarithm(const Sum &sum);
 
 /// `body` summed over one index.

@@ -21,14 +21,15 @@ namespace divisi::rewrite {
 
 /// A rule at an assignment, and which.
 struct Case {
-  Assignment assignment;
-  TypeChoice types;
-  Instance instance;
+  Assignment assignment; ///< Of the rule's variables.
+  TypeChoice types;      ///< Of its tensors.
+  Instance instance;     ///< Both sides in the IR.
 };
 
 /// One rule on its way through the gates.
 class Trier {
 public:
+  /// Of `rule`; both must outlive it. Draws by the rule's name.
   Trier(const Rule &rule, Instantiator &instantiator)
       : rule_(rule), instantiator_(instantiator) {
     for (char c : rule.name) {
@@ -37,8 +38,11 @@ public:
     random_.seed(seed_);
   }
 
+  /// Tries assignments that are drawn.
   Trial runDrawn();
+  /// Tries every assignment up to `most` of them.
   Trial runAll(size_t most);
+  /// Compares results of floats.
   Trial runFloats();
 
 private:

@@ -51,6 +51,7 @@ public:
     double cutoff = 0;   ///< Cost of the best answer when it was taken.
     double enough = 0;   ///< A bound above closes a node.
     bool splits = false; ///< Else the node itself is evaluated again.
+    /// Of the graph; the one whose states the children split.
     uint32_t variable = 0;
     std::vector<Child> children; ///< None if it was stopped.
     Incumbent found;

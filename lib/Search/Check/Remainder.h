@@ -32,10 +32,11 @@ struct Remainder {
   /// States are numbered through all variables: a variable has those from
   /// `begin` to `end`.
   struct Variable {
-    uint32_t number; ///< That of the node it began as.
-    uint32_t begin, end;
+    uint32_t number;     ///< That of the node it began as.
+    uint32_t begin, end; ///< Its states.
     /// Whether it has one state.
     bool isFixed() const { return size() == 1; }
+    /// How many states it has.
     uint32_t size() const { return end - begin; }
   };
   /// Two variables that are free and joined by edges, u < v.
@@ -48,17 +49,17 @@ struct Remainder {
   struct Use {
     uint32_t variable; ///< An index into `variables`.
     uint32_t resource; ///< Of the problem.
-    Lifetime live;
+    Lifetime live;     ///< When it is used.
     size_t firstUsage; ///< One for each state.
   };
   /// Memory that depends on both states of a pair: what an edge uses.
   struct PairUse {
-    uint32_t pair; ///< An index into `pairs`.
-    uint32_t edge; ///< Of the problem.
-    bool forward;  ///< Whether the edge leads from u to v.
-    uint32_t resource;
-    uint32_t matrix; ///< Of the problem: what it uses.
-    Lifetime live;
+    uint32_t pair;     ///< An index into `pairs`.
+    uint32_t edge;     ///< Of the problem.
+    bool forward;      ///< Whether the edge leads from u to v.
+    uint32_t resource; ///< Of the problem.
+    uint32_t matrix;   ///< Of the problem: what it uses.
+    Lifetime live;     ///< When it is used.
   };
 
   std::vector<Variable> variables; ///< By number, ascending.

@@ -48,7 +48,7 @@ struct ExactProblem {
     uint32_t factor = 0;         ///< Which of `costs` its price belongs to.
     TimeRange times;             ///< Indices into `times`.
   };
-  std::vector<Use> uses;
+  std::vector<Use> uses;     ///< What of it takes memory.
   std::vector<Moment> times; ///< maximalTimes of the problem.
   std::vector<Wide> limits;  ///< At each of `times`.
   /// How far nothing at all is above the limits: usually far below. None if

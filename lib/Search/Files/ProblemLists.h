@@ -32,7 +32,7 @@ template <typename T> struct Column {
   std::vector<T> items;          ///< In the order of the text.
   std::vector<uint32_t> offsets; ///< In the text, of each item.
   uint32_t offset = 0;           ///< In the text, of the whole list.
-  bool found = false;
+  bool found = false;            ///< Whether the text has the list.
 };
 
 /// A list of lists of T, one behind the other: allocating each costs more than

@@ -74,13 +74,17 @@ struct Table {
 /// Numbers that many may share: layers of a network use memory alike.
 class SharedNumbers {
 public:
+  /// None.
   SharedNumbers() : SharedNumbers(std::vector<double>()) {}
   explicit SharedNumbers(std::vector<double> numbers)
       : numbers_(
             std::make_shared<const std::vector<double>>(std::move(numbers))) {}
   double operator[](size_t index) const { return (*numbers_)[index]; }
+  /// How many there are.
   size_t size() const { return numbers_->size(); }
+  /// Iterates over them.
   auto begin() const { return numbers_->begin(); }
+  /// Behind the last.
   auto end() const { return numbers_->end(); }
   /// The same for all that share.
   const void *identity() const { return numbers_.get(); }
@@ -102,7 +106,7 @@ struct Usage {
 
 /// What some choice uses: `least` whatever is chosen, and what varies.
 struct Amounts {
-  double least = 0;
+  double least = 0;   ///< In bytes.
   SharedNumbers more; ///< Empty if nothing varies.
   /// Takes `bytes` apart.
   static Amounts of(std::vector<double> bytes);
@@ -125,7 +129,7 @@ struct Pair {
 /// What decides: a node, or several nodes that decide together.
 struct Variable {
   std::vector<double> costs; ///< One for each state.
-  std::vector<Usage> usages;
+  std::vector<Usage> usages; ///< What of it takes memory.
 };
 
 /// The compiled problem: see above.

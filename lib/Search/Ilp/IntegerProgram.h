@@ -48,11 +48,11 @@ public:
   /// The other way.
   std::vector<double> values(std::span<const uint32_t> states) const;
 
-  std::vector<double> cost; ///< Scaled; differences to each node's least.
-  std::vector<int> isInteger;
-  std::vector<double> rowLower, rowUpper;
-  std::vector<int> rowStart, index; ///< Entries by row.
-  std::vector<double> value;
+  std::vector<double> cost;   ///< Scaled; differences to each node's least.
+  std::vector<int> isInteger; ///< Per column: 1 if it is.
+  std::vector<double> rowLower, rowUpper; ///< Bounds of each row.
+  std::vector<int> rowStart, index;       ///< Entries by row.
+  std::vector<double> value;              ///< Of each entry, as `index`.
   /// The exact cost is about objective / scale + offset.
   double scale = 1, offset = 0;
 

@@ -36,12 +36,12 @@ struct ConvPlan {
 
   const std::vector<int> numbers;         ///< Of its operands, in the call.
   const std::vector<TensorInfo> operands; ///< Of the convolution.
-  const std::vector<Constant> constants;
-  const TensorInfo result;
-  const CallSite site; ///< The convolution.
-  ConvSides sides;
-  PostOps postOps;
-  int threads = 1;
+  const std::vector<Constant> constants;  ///< One for each of these.
+  const TensorInfo result;                ///< Of the convolution.
+  const CallSite site;                    ///< The convolution.
+  ConvSides sides;                        ///< How its tensors lie.
+  PostOps postOps; ///< What the exact primitive does behind it.
+  int threads = 1; ///< The team's size.
   std::unique_ptr<RegionTail> tail; ///< Null if the primitive does all.
   std::shared_ptr<const dnnl_primitive_desc> primitive; ///< The exact one.
   /// Null if that does all, or the layouts that it wants would be others.
@@ -57,6 +57,7 @@ struct ConvPlan {
   /// oneDNN cannot do it. `clips`: what is known of bounds; not None.
   bool make(const CallSite &call, Clips clips);
 
+  /// Of x, w or y, by number, in the layout that the primitive wants.
   int64_t bytes(size_t side) const {
     return int64_t(dnnl_memory_desc_get_size(wanted[side]));
   }
@@ -71,9 +72,11 @@ private:
 
 /// Where a launch finds its scratch memory.
 struct ConvWorkspace {
+  /// For a launch of `plan`, which was made.
   explicit ConvWorkspace(const ConvPlan &plan);
 
   int64_t scratchpad = 0; ///< One for all primitives: they run in turn.
+  /// Offsets of x, w and y; those that are reordered.
   std::array<int64_t, 3> sides = {};
   int64_t tail = 0;
   int64_t bytes = 0;

@@ -16,6 +16,7 @@ namespace divisi::rt::cpu {
 /// The operator of a call, or the first of its region. It refers to the call's
 /// attributes and region.
 struct FirstOperator {
+  /// Of `call`, which must outlive it.
   explicit FirstOperator(const CallSite &call);
 
   const RegionPart *part;       ///< Of the region; null of a call without one.

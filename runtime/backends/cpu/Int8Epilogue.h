@@ -46,7 +46,8 @@ public:
   /// What a binary post-op reads: an operand of the call that has the result's
   /// box, or a number for each channel.
   struct Reader {
-    int postOp;                  ///< Its number.
+    int postOp; ///< Its number.
+    /// Of the call; nothing: it reads `channels`.
     std::optional<size_t> operand;
     std::vector<float> channels; ///< If there is no operand.
   };
@@ -64,7 +65,9 @@ public:
   std::optional<size_t> scaleAt() const { return scaleAt_; }
   /// Per channel of the result's box.
   const std::vector<float> &channelScales() const { return scales_; }
+  /// The same of what is added; empty if nothing is.
   const std::vector<float> &channelBiases() const { return biases_; }
+  /// The post-ops that read an operand, in their order.
   const std::vector<Reader> &readers() const { return readers_; }
   /// Adds the post-ops to `attr`, where `result` is how the result lies, and so
   /// do the tensors that are read, and `channels` how a number for each channel
@@ -102,8 +105,7 @@ private:
                   bool isFirst, int other);
   bool readClip(size_t number, ScalarFunction function);
   void addNumber(ScalarFunction function, bool isFirst, double number);
-  bool addChannels(ScalarFunction function,
-                   const std::vector<double> &numbers);
+  bool addChannels(ScalarFunction function, const std::vector<double> &numbers);
   bool addTensor(const RegionPart &part, int operand, bool isQuantized);
   void append(dnnl_alg_kind_t algorithm, double alpha, double beta);
   void mean(Meaning wanted);
@@ -122,7 +124,7 @@ private:
   const CallSite *site_ = nullptr; ///< While it reads.
   Dims channels_;
   bool hasValues_ = false;
-  int value_ = 0; ///< What the register stands for.
+  int value_ = 0;                      ///< What the register stands for.
   bool isSum_ = true, isCode_ = false; ///< Not scaled yet, or quantized.
   bool isPlain_ = false; ///< Whether it is the value itself, whatever numbers.
   Meaning meaning_;

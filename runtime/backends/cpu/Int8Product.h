@@ -40,7 +40,7 @@ bool isPackable(const CallSite &call, size_t operand);
 
 /// What a primitive of oneDNN computes: a product and what follows it.
 struct Int8Plan {
-  Int8Epilogue epilogue;
+  Int8Epilogue epilogue;             ///< What follows the product.
   std::array<int64_t, 2> zeros = {}; ///< Of x and of w, as a signed one.
   /// The operand of the call that is that of x, or of w, if there is one.
   std::array<std::optional<size_t>, 2> zeroAt = {};
@@ -72,6 +72,7 @@ public:
                 const_dnnl_memory_desc_t bias);
   explicit operator bool() const { return bool(primitive_); }
 
+  /// What the primitive does behind the product.
   const Int8Epilogue &epilogue() const { return epilogue_; }
   /// `tensors` are what the readers of operands read, in order; scales and zero
   /// points that are known only now are among `operands`, those of the call.

@@ -40,16 +40,17 @@ struct MatmulPlan {
   explicit MatmulPlan(const CallSite &call);
   MatmulPlan(const MatmulPlan &) = delete;
 
-  std::vector<int> numbers; ///< Of the product's operands, in the call.
-  std::vector<TensorInfo> operands;
-  std::vector<Constant> constants;
-  CallSite site; ///< The product.
-  MatrixProduct product;
-  std::array<MemoryDesc, 3> descs;
+  std::vector<int> numbers;         ///< Of the product's operands, in the call.
+  std::vector<TensorInfo> operands; ///< Of the product.
+  std::vector<Constant> constants;  ///< One for each of these.
+  CallSite site;                    ///< The product.
+  MatrixProduct product;            ///< Its matrices.
+  std::array<MemoryDesc, 3> descs;  ///< How left, right and result lie.
   DimGroups groups; ///< The result's dimensions, as the primitive sees them.
-  PrimitiveDesc primitive;
-  PostOps postOps;
+  PrimitiveDesc primitive;          ///< What oneDNN runs.
+  PostOps postOps;                  ///< What it does behind the product.
   std::unique_ptr<RegionTail> tail; ///< Null if the primitive does all.
+  /// The right matrix is known and not read by the call itself.
   bool constantRight = false;
   bool sharesRight = false; ///< Other operators of the region read it.
   int threads = 1;

@@ -28,12 +28,16 @@ namespace divisi::rt::cpu {
 /// The one CPU engine; null if oneDNN cannot make one.
 dnnl_engine_t engine();
 
+/// Lets `Destroy` end a handle.
 template <typename Handle, dnnl_status_t (*Destroy)(Handle)> struct Destroyer {
   void operator()(Handle handle) const { Destroy(handle); }
 };
+/// Owns an object of oneDNN's.
 template <typename Object, dnnl_status_t (*Destroy)(Object *)>
 using Owner = std::unique_ptr<Object, Destroyer<Object *, Destroy>>;
 
+/// Descriptions and objects of oneDNN's by their owners; null where it refuses
+/// to make one.
 using MemoryDesc = Owner<dnnl_memory_desc, dnnl_memory_desc_destroy>;
 using PrimitiveDesc = Owner<dnnl_primitive_desc, dnnl_primitive_desc_destroy>;
 using PrimitiveAttr = Owner<dnnl_primitive_attr, dnnl_primitive_attr_destroy>;
@@ -68,6 +72,7 @@ bool multiplies(DType type);
 /// With these strides (elements); `any` layout without them.
 MemoryDesc describe(const Dims &dims, const Dims &strides,
                     dnnl_data_type_t type = dnnl_f32);
+/// Of `dims`, in whatever layout a primitive likes best.
 MemoryDesc describeAny(const Dims &dims, dnnl_data_type_t type = dnnl_f32);
 
 /// The scratchpad belongs to the caller.
@@ -86,8 +91,11 @@ int64_t scratchpadBytes(const_dnnl_primitive_desc_t desc);
 class Bytes {
 public:
   Bytes() = default;
+  /// Uninitialised; throws std::bad_alloc where memory runs out.
   explicit Bytes(size_t size);
+  /// Null of none.
   void *data() const { return data_.get(); }
+  /// How many there are.
   int64_t size() const { return size_; }
 
 private:
@@ -107,6 +115,7 @@ public:
     bytes_ += (bytes + 63) / 64 * 64;
     return offset;
   }
+  /// The size of all parts.
   int64_t bytes() const { return bytes_; }
 
 private:
@@ -149,7 +158,9 @@ public:
                 const std::function<bool(std::byte *)> &fill);
   explicit operator bool() const { return bytes_ != nullptr; }
 
+  /// The packed bytes; null if it is empty.
   const void *data() const { return bytes_.get(); }
+  /// How many there are.
   int64_t size() const { return size_; }
 
 private:

@@ -35,8 +35,9 @@ std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
                                          const Attributes &attributes);
 /// Its parameters.
 struct EltwiseArguments {
-  float alpha = 0, beta = 0;
+  float alpha = 0, beta = 0; ///< As oneDNN's algorithm defines them.
 };
+/// Those with which `algorithm` computes what the reference does.
 inline EltwiseArguments eltwiseArguments(dnnl_alg_kind_t algorithm) {
   return algorithm == dnnl_eltwise_hardswish
              ? EltwiseArguments{1.0f / 6, 0.5f}

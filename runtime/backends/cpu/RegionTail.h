@@ -21,9 +21,9 @@ struct RegionTail {
   RegionTail(const RegionTail &) = delete;
 
   std::vector<TensorInfo> operands; ///< Those of the call, and its result.
-  std::vector<Constant> constants;
-  Region region;
-  CallSite site;
+  std::vector<Constant> constants;  ///< One for each of these.
+  Region region;                    ///< What is left of the call's.
+  CallSite site;        ///< The call that is left; refers to the other members.
   const Kernel *kernel; ///< Null if none can work in place.
 };
 

@@ -30,6 +30,7 @@ namespace divisi::rt::cpu {
 /// where it changes.
 class TeamSize {
 public:
+  /// At least 1; undone when it is destroyed.
   explicit TeamSize(int threads);
   ~TeamSize();
   TeamSize(const TeamSize &) = delete;

@@ -20,6 +20,7 @@ namespace divisi::rt::cuda {
 
 /// The functions that are used, each as cublasLt.h declares it.
 struct BlasLibrary {
+  /// Null until the library is loaded.
   decltype(&::cublasLtGetStatusString) getStatusString = nullptr;
   decltype(&::cublasLtCreate) create = nullptr;
   decltype(&::cublasLtDestroy) destroy = nullptr;
@@ -52,7 +53,9 @@ public:
   ~BlasHandle() { library_->destroy(handle_); }
   BlasHandle(const BlasHandle &) = delete;
 
+  /// The library of this machine.
   const BlasLibrary &library() const { return *library_; }
+  /// Owned by this object.
   cublasLtHandle_t handle() const { return handle_; }
   /// BlasLibrary::check().
   Status check(cublasStatus_t result, const std::string &what) const {

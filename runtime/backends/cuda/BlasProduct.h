@@ -28,13 +28,14 @@ namespace divisi::rt::cuda {
 
 /// What the library does beside multiplying.
 struct ProductEnd {
-  bool adds = false; ///< To what another tensor like the result has.
-  bool hasBias = false;
-  bool hasGelu = false;
+  bool adds = false;    ///< To what another tensor like the result has.
+  bool hasBias = false; ///< A number is added to each row.
+  bool hasGelu = false; ///< GELU by tanh comes last.
 };
 
 /// Which numbers are multiplied.
 struct ProductTypes {
+  /// Elements of both matrices, and of the product.
   cudaDataType_t operand, result;
   cublasComputeType_t compute;
   cudaDataType_t scale; ///< Of the factors of product and sum.
@@ -57,11 +58,11 @@ public:
 
   /// Where tensors begin.
   struct Places {
-    const void *left, *right;
-    void *result;
+    const void *left, *right;    ///< In the memory of the GPU.
+    void *result;                ///< In the memory of the GPU.
     const void *added = nullptr; ///< What is added to, if something is.
-    const void *bias = nullptr;
-    void *workspace = nullptr;
+    const void *bias = nullptr; ///< What is added to each row, if something is.
+    void *workspace = nullptr;  ///< Of the bytes that were asked for.
   };
   /// Puts it on `stream`.
   Status run(const Places &places, cudaStream_t stream);

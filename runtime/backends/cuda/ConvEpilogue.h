@@ -17,9 +17,9 @@ namespace divisi::rt::cuda {
 
 /// One operator on the result of the convolution, or of the one before.
 struct ConvStep {
-  cudnnPointwiseMode_t mode;
-  int operand = -1; ///< Of the call, beside the chain; -1: none.
-  bool operandFirst = false;
+  cudnnPointwiseMode_t mode; ///< What it computes.
+  int operand = -1;          ///< Of the call, beside the chain; -1: none.
+  bool operandFirst = false; ///< Whether `operand` is the left one.
 
   /// Whether it compares: what it makes of NaN is the engine's choice.
   bool compares() const;

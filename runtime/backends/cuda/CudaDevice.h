@@ -62,6 +62,7 @@ private:
 /// A stream, its own or somebody else's.
 class CudaQueue final : public DeviceQueue {
 public:
+  /// Work goes to `stream`, which is destroyed with this object if it `isOwn`.
   CudaQueue(std::shared_ptr<const Context> context, CUstream stream,
             bool isOwn = true)
       : context_(std::move(context)), stream_(stream), isOwn_(isOwn) {}
@@ -71,8 +72,11 @@ public:
     }
   }
 
+  /// The context of the stream's GPU.
   const Context &context() const { return *context_; }
+  /// The same, to be kept alive.
   std::shared_ptr<const Context> shared() const { return context_; }
+  /// Where the driver puts the work.
   CUstream stream() const { return stream_; }
 
 private:

@@ -22,6 +22,7 @@ class DnnPlan;
 
 /// The functions that are used, each as cudnn_graph.h declares it.
 struct DnnLibrary {
+  /// Null until the library is loaded.
   decltype(&::cudnnGetVersion) getVersion = nullptr;
   decltype(&::cudnnGetErrorString) getErrorString = nullptr;
   decltype(&::cudnnCreate) create = nullptr;
@@ -52,7 +53,9 @@ public:
   ~DnnHandle();
   DnnHandle(const DnnHandle &) = delete;
 
+  /// The library of this machine.
   const DnnLibrary &library() const { return *library_; }
+  /// Owned by this object.
   cudnnHandle_t handle() const { return handle_; }
   /// DnnLibrary::check().
   Status check(cudnnStatus_t result, const std::string &what) const {

@@ -28,9 +28,10 @@ struct DnnTensor {
 
 /// What is asked for.
 struct DnnConvolution {
-  bool isGradient = false; ///< By the convolution's operand.
-  DType type = DType::F32;
+  bool isGradient = false;          ///< By the convolution's operand.
+  DType type = DType::F32;          ///< Of all its elements.
   std::array<DnnTensor, 3> tensors; ///< As ConvBoxes::sides.
+  /// Of the window, by spatial dimension; padding before and after.
   Dims strides, dilations, before, after;
   /// What goes on with it, and the tensors that take part.
   std::vector<ConvStep> steps = {};

@@ -27,6 +27,7 @@ namespace divisi::rt::cuda {
 /// was refused.
 class DnnDescriptors {
 public:
+  /// Of `library`, which must outlive it.
   explicit DnnDescriptors(const DnnLibrary &library) : library_(&library) {}
   DnnDescriptors(DnnDescriptors &&other) noexcept
       : library_(other.library_), all_(std::move(other.all_)),
@@ -58,9 +59,12 @@ public:
   int64_t get(cudnnBackendDescriptor_t descriptor,
               cudnnBackendAttributeName_t attribute,
               cudnnBackendAttributeType_t type, int64_t most, void *values);
+  /// Ends the setting of attributes of `descriptor`.
   void finalize(cudnnBackendDescriptor_t descriptor);
 
+  /// Whether nothing was refused.
   bool isOk() const { return result_ == CUDNN_STATUS_SUCCESS; }
+  /// What the library said of what it refused first; else success.
   cudnnStatus_t result() const { return result_; }
 
 private:
@@ -72,8 +76,10 @@ private:
 /// What an engine says of itself.
 class EngineNotes {
 public:
+  /// Of the notes that cuDNN has of it.
   explicit EngineNotes(std::vector<cudnnBackendNumericalNote_t> notes)
       : notes_(std::move(notes)) {}
+  /// Whether it says `note`.
   bool has(cudnnBackendNumericalNote_t note) const;
 
 private:

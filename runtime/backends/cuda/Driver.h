@@ -26,6 +26,7 @@ namespace divisi::rt::cuda {
 /// The functions that are used, each as cuda.h declares it. The names without
 /// a version are macros there, which say the right one.
 struct Driver {
+  /// Null until the driver is opened.
   decltype(&::cuInit) init = nullptr;
   decltype(&::cuDriverGetVersion) driverGetVersion = nullptr;
   decltype(&::cuGetErrorName) getErrorName = nullptr;

@@ -19,6 +19,7 @@ namespace divisi::rt::cuda {
 /// A kernel of an artifact, of no context.
 class GridLibrary {
 public:
+  /// Of `driver`; empty until it is loaded.
   explicit GridLibrary(std::shared_ptr<const Driver> driver)
       : driver_(std::move(driver)) {}
   ~GridLibrary() {

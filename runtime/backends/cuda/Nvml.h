@@ -19,6 +19,7 @@ namespace divisi::rt::cuda {
 
 /// The functions that are used, each as nvml.h declares it.
 struct NvmlLibrary {
+  /// Null until the library is loaded.
   decltype(&::nvmlInit) init = nullptr;
   decltype(&::nvmlShutdown) shutdown = nullptr;
   decltype(&::nvmlErrorString) errorString = nullptr;

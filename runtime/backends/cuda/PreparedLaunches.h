@@ -20,6 +20,7 @@ namespace divisi::rt::cuda {
 /// several times.
 class PreparedLaunches : public PreparedKernel {
 public:
+  /// By `driver`, in the order of `launches`.
   PreparedLaunches(std::shared_ptr<const Driver> driver,
                    std::vector<GridLaunch> launches);
   /// Takes the kernel.

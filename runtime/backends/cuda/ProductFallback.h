@@ -27,6 +27,7 @@ public:
   bool exists() const { return launch_.has_value(); }
   /// Lets it be used from now on.
   Status load();
+  /// Whether load() has succeeded.
   bool isUsed() const { return kernel_ != nullptr; }
   /// Makes of the operands of `context` what the library would write at `made`.
   Status launch(const LaunchContext &context, void *made);

@@ -34,6 +34,7 @@ namespace divisi::rt {
 /// Wakes one rank.
 class Bell {
 public:
+  /// Wakes it, or lets its next wait not begin. By any thread.
   void ring();
   /// Blocks until `isOver` holds, which whoever makes it true rings after, or
   /// `timeout` has passed, the first `spin` of it awake. Returns whether it
@@ -66,11 +67,14 @@ public:
   /// meet here or elsewhere any more. Returns false, and does not, if it came
   /// about after all or there is a reason already.
   bool giveUp(size_t self, uint64_t number, std::chrono::milliseconds timeout);
+  /// Lets parties meet again after an abort.
   void reset();
 
+  /// That of a party, owned by the meeting.
   Bell &bell(size_t party) const { return *bells_[party]; }
 
-  const StepDesc desc;
+  const StepDesc desc; ///< What the parties meet for.
+  /// Per party the boxes that it has brought, null until it has come.
   std::vector<const std::byte *> sources;
   std::vector<std::byte *> results;
 

@@ -16,6 +16,8 @@ namespace divisi::rt {
 /// See MpiWorld.h.
 class MpiCommunicator : public Communicator {
 public:
+  /// Of `link`; `processOf` says for each rank which process has it. `world`
+  /// must outlive it.
   MpiCommunicator(MpiWorld &world, std::shared_ptr<Link> link,
                   std::vector<uint32_t> processOf,
                   std::chrono::milliseconds timeout,

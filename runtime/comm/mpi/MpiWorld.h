@@ -49,20 +49,21 @@ struct ShareKey {
 
 /// Where a share takes messages.
 struct Offer {
-  ShareKey key;
-  int32_t firstTag;
-  uint64_t step; ///< A hash of its description.
+  ShareKey key;     ///< Of the share that waits.
+  int32_t firstTag; ///< Of the tags that its messages have, one for each party.
+  uint64_t step;    ///< A hash of its description.
 };
 
 class MpiStep;
 
 /// What processes know of one communicator.
 struct Link {
+  /// Of the communicator `number`.
   explicit Link(uint32_t number) : number(number) {}
 
   const uint32_t number;    ///< The same on all processes.
   bool hasFreeCore = false; ///< While all ranks compute.
-  AbortState aborts;
+  AbortState aborts;        ///< Of its steps.
 
   // Under the wire's lock:
   std::map<ShareKey, Offer> offers;       ///< That have come.
@@ -74,6 +75,7 @@ struct Link {
 /// See the file's head.
 class MpiWorld : public ProcessWorld {
 public:
+  /// Of the processes that `launch` has started; not connected yet.
   explicit MpiWorld(const Launch &launch) : launch_(launch) {}
   ~MpiWorld() override { stopDriver(); }
 
@@ -117,9 +119,10 @@ public:
   }
   /// A step with messages that it drives is in flight, or has left.
   void noteLargeStart();
+  /// It has ended.
   void noteLargeEnd() { --largeSteps_; }
 
-  Wire wire;
+  Wire wire; ///< What goes over MPI.
 
 private:
   Link &linkOf(uint32_t number);

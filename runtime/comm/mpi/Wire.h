@@ -56,7 +56,9 @@ public:
   /// be called again.
   Status close(std::chrono::milliseconds timeout);
 
+  /// The number of this process, and of all of them.
   int self() const { return self_; }
+  /// How many processes there are.
   int size() const { return size_; }
   /// The largest tag of a message.
   int maxTag() const { return maxTag_; }
@@ -74,6 +76,7 @@ public:
   /// another with the same tag come in the order in which they are sent.
   Status send(int process, int tag, const void *data, int64_t bytes,
               size_t party, Requests &requests);
+  /// The same of a message from `process`.
   Status receive(int process, int tag, void *data, int64_t bytes, size_t party,
                  Requests &requests);
   /// Looks which have ended.

@@ -16,6 +16,7 @@ namespace divisi::rt::nccl {
 /// Leaves to `inner` what is done in the host's memory.
 class HostSteps : public Communicator {
 public:
+  /// Of what `inner` connects.
   explicit HostSteps(std::shared_ptr<Communicator> inner)
       : inner_(std::move(inner)) {}
 

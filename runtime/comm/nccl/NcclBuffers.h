@@ -28,6 +28,7 @@ namespace divisi::rt::nccl {
 /// time.
 class NcclBuffers : public std::enable_shared_from_this<NcclBuffers> {
 public:
+  /// For the GPU of `context`; empty.
   NcclBuffers(std::shared_ptr<const NcclLibrary> library,
               std::shared_ptr<const cuda::Context> context)
       : library_(std::move(library)), context_(std::move(context)) {}

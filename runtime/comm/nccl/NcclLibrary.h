@@ -24,6 +24,7 @@ namespace divisi::rt::nccl {
 
 /// The functions that are used, each as nccl.h declares it.
 struct NcclLibrary {
+  /// Null until the library is loaded.
   decltype(&::ncclGetVersion) getVersion = nullptr;
   decltype(&::ncclGetErrorString) getErrorString = nullptr;
   decltype(&::ncclGetLastError) getLastError = nullptr;

@@ -45,7 +45,7 @@ using Group = std::vector<uint32_t>;
 
 /// One, as a rank has it.
 struct Clique {
-  Group ranks;
+  Group ranks;                       ///< Who belongs to it.
   ncclComm_t communicator = nullptr; ///< Null while it is not connected.
 };
 
@@ -92,7 +92,9 @@ public:
   /// Ends all communicators, and what is on queues of them, after all graphs.
   void end();
 
+  /// The library of this machine.
   const NcclLibrary &library() const { return *library_; }
+  /// Of the rank, in the communicator.
   uint32_t number() const { return number_; }
   /// The stream that it was given, or null.
   CUstream givenStream() const { return static_cast<CUstream>(given_.stream); }

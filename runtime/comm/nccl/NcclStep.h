@@ -27,10 +27,11 @@ namespace divisi::rt::nccl {
 
 /// A step, as all of its ranks in this process see it.
 struct SharedStep {
+  /// Of a step that nobody has put on a queue yet.
   SharedStep(StepDesc step)
       : step(std::move(step)), puts(this->step.parties.size()) {}
 
-  const StepDesc step;
+  const StepDesc step; ///< What it does, of all parties.
   /// How often each party has put it on a queue, itself or by a graph; of
   /// others 0.
   std::vector<std::atomic<uint64_t>> puts;
@@ -41,6 +42,7 @@ struct SharedStep {
 /// One rank's share.
 class NcclStep final : public QueuedStep {
 public:
+  /// That of party `self`, as `plan` says. All references must outlive it.
   NcclStep(SharedStep &shared, size_t self, QueuedPlan plan, Device &device,
            NcclRank &rank, Clique &clique, AbortState &aborts,
            std::chrono::milliseconds timeout);

@@ -18,13 +18,14 @@ namespace divisi::rt::nccl {
 
 /// A type that NCCL computes with.
 struct TypeRow {
-  DType type;
-  ncclDataType_t name;
+  DType type;          ///< Ours, ...
+  ncclDataType_t name; ///< ... and NCCL's.
 };
 /// A reduction, of types as `isOf` says.
 struct KindRow {
-  ReduceKind kind;
-  ncclRedOp_t name;
+  ReduceKind kind;  ///< Ours, ...
+  ncclRedOp_t name; ///< ... and NCCL's.
+  /// Whether it holds of that type.
   bool (*isOf)(DType type);
 };
 
@@ -35,9 +36,10 @@ std::span<const KindRow> kindRows();
 /// How NCCL combines elements; nothing where it does not, or not as the
 /// reference does (combineQueued()).
 struct NcclReduction {
-  ncclDataType_t type;
-  ncclRedOp_t kind;
+  ncclDataType_t type; ///< Of the elements.
+  ncclRedOp_t kind;    ///< How they combine.
 };
+/// That of elements of `type` by `kind`.
 std::optional<NcclReduction> findReduction(DType type, ReduceKind kind);
 
 } // namespace divisi::rt::nccl

@@ -19,16 +19,16 @@ namespace divisi::rt {
 
 /// The processes of one host.
 struct PmixHost {
-  std::string name;
+  std::string name;                ///< As PMIx has it.
   std::vector<uint32_t> processes; ///< By their number on the host.
 };
 
 /// What a server of PMIx is told.
 struct PmixJob {
   std::string name; ///< The same on all hosts, and that of no other job.
-  std::vector<PmixHost> hosts;
-  uint32_t self = 0;  ///< Whose processes it serves.
-  std::string folder; ///< For its files, and those of the processes.
+  std::vector<PmixHost> hosts; ///< In the order of the processes.
+  uint32_t self = 0;           ///< Whose processes it serves.
+  std::string folder;          ///< For its files, and those of the processes.
   /// What the servers of all hosts say, one behind the other. All call it
   /// equally often, in the same order, from a thread that may wait. Not called
   /// where there is one host.

@@ -37,8 +37,8 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 /// Where a socket is.
 struct SocketAddress {
-  sockaddr_storage bytes{};
-  socklen_t length = 0;
+  sockaddr_storage bytes{}; ///< What bind() and connect() take.
+  socklen_t length = 0;     ///< Of these bytes, how many count.
 };
 
 /// Of processes of one user on this host. It is no file, and goes with the one
@@ -52,11 +52,13 @@ SocketAddress anyAddress(const SocketAddress &address);
 /// An open file, or none: -1.
 class Descriptor {
 public:
+  /// Owns the file of that number, and closes it.
   explicit Descriptor(int number = -1) : number_(number) {}
   Descriptor(Descriptor &&other) : number_(other.release()) {}
   Descriptor &operator=(Descriptor &&other);
   ~Descriptor();
 
+  /// As the system counts; -1 of none.
   int number() const { return number_; }
   /// Leaves it open.
   int release() { return std::exchange(number_, -1); }
@@ -70,9 +72,12 @@ private:
 class Channel {
 public:
   Channel() = default;
+  /// Along a connected socket.
   explicit Channel(Descriptor socket) : socket_(std::move(socket)) {}
 
+  /// Whether it has a socket.
   bool isOpen() const { return socket_.number() >= 0; }
+  /// For poll(); owned by the channel.
   int descriptor() const { return socket_.number(); }
   /// From now on it is open for as long as the process lives.
   void keep() { (void)socket_.release(); }

@@ -62,7 +62,8 @@ struct GridConvolution {
   static constexpr size_t numbersOfDim = 7;
 
   bool isGradient = false; ///< Of the operand: `nn.conv_dgrad`.
-  bool hasCodes = false; ///< Less `zeros`.
+  bool hasCodes = false;   ///< Less `zeros`.
+  /// What is subtracted from operand and weights.
   std::array<int64_t, 2> zeros = {};
   std::array<DType, 2> types = {};
   DType to = DType::F32;

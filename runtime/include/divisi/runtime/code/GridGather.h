@@ -46,8 +46,8 @@ struct GridGather {
   /// `number` where none is bad.
   static constexpr int64_t none = INT64_MAX;
 
-  int64_t width = 1; ///< Of elements, in bytes.
-  DType indexType = DType::I64;
+  int64_t width = 1;            ///< Of elements, in bytes.
+  DType indexType = DType::I64; ///< I32 or I64.
   /// Along the dimensions of the result, which is dense.
   Dims extents, dataStrides, indexStrides;
   int64_t dataBase = 0, indexBase = 0; ///< In elements.

@@ -34,6 +34,7 @@ namespace divisi::rt {
 /// Where lines lie. What differs from rank to rank is in numbers alone.
 struct GridLines {
   DType type = DType::F32; ///< Of the operand.
+  /// Elements of a line of the operand, and of the result.
   int64_t length = 0, made = 0;
   int64_t stepTo = 1, stepFrom = 1;
   Dims extents, toStrides, fromStrides;

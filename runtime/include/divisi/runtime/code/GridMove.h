@@ -48,6 +48,7 @@ struct GridMove {
 
   int64_t width = 1; ///< Of elements, in bytes.
   size_t loops = 1;  ///< How many each piece has.
+  /// Whether rows and columns are exchanged through shared memory.
   bool hasSquares = false;
   std::vector<Piece> pieces;
   std::optional<double> fill; ///< What is written first, everywhere.

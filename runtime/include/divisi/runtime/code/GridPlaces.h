@@ -49,8 +49,9 @@ struct GridRotary {
   DType type = DType::F32;  ///< Of all tensors.
   bool interleaved = false; ///< Whether pairs lie side by side.
   Dims extents;             ///< Of the result's box.
-  Dims strides[3]; ///< By operand; of the last dimension 0.
-  int64_t bases[3] = {};
+  Dims strides[3];          ///< By operand; of the last dimension 0.
+  int64_t bases[3] = {};    ///< The first elements that are read, by operand.
+  /// How many angles there are; where boxes begin: result, x, cosines, sines.
   int64_t angles = 0, firsts[4] = {};
 
   /// That of `site`; nothing if it does something else.

@@ -46,12 +46,12 @@ struct GridProduct {
   /// Rows and columns of a square, and rows of threads that share it.
   static constexpr int64_t square = 32, rowsAtOnce = 8;
 
-  Contraction contraction; ///< Not swapped.
-  std::array<DType, 2> types = {};
-  DType to = DType::F32;
-  bool hasCodes = false; ///< Less `zeros`.
-  bool hasZero = false;  ///< Operand 2 is that of the left one.
-  std::array<int64_t, 2> zeros = {};
+  Contraction contraction;           ///< Not swapped.
+  std::array<DType, 2> types = {};   ///< Elements of both matrices.
+  DType to = DType::F32;             ///< Elements of the result.
+  bool hasCodes = false;             ///< Less `zeros`.
+  bool hasZero = false;              ///< Operand 2 is that of the left one.
+  std::array<int64_t, 2> zeros = {}; ///< What is subtracted from either matrix.
 
   /// That of `site`; nothing if it does something else, or has elements that
   /// no GPU computes with.

@@ -70,9 +70,10 @@ struct GridScatter {
 /// box begins where; how long the slice is there, and at how many places it can
 /// stand; and whether the offset is checked.
 struct GridInsert {
-  int64_t width = 1; ///< Of elements, in bytes.
-  DType indexType = DType::I64;
-  size_t axis = 0;
+  int64_t width = 1;            ///< Of elements, in bytes.
+  DType indexType = DType::I64; ///< I32 or I64.
+  size_t axis = 0;              ///< The dimension along which the slice stands.
+  /// Of the result's box; of the tensor and the slice.
   Dims extents, strides, sliceStrides;
   int64_t base = 0, sliceBase = 0; ///< In elements.
   int64_t firstRow = 0, sliceRows = 0, places = 0;

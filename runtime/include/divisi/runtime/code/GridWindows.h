@@ -67,6 +67,8 @@ struct GridResample {
   Dims order;                  ///< In which the result is stored.
   Dims extents, strides;       ///< In this order; the axis has stride 0.
   int64_t base = 0;            ///< The first element that is read.
+  /// Along the axis: where the boxes of result and operand begin, and the
+  /// operand's stride.
   int64_t first = 0, operandFirst = 0, rowStride = 0;
 
   /// That of `site`; nothing if it does something else.

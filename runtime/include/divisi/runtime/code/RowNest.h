@@ -51,8 +51,8 @@ struct RowNest {
     Dims strides; ///< In elements, per group; 0: it does not move along it.
   };
 
-  Dims extents; ///< Per group; the last one is that of a row.
-  std::vector<Tensor> tensors;
+  Dims extents;                 ///< Per group; the last one is that of a row.
+  std::vector<Tensor> tensors;  ///< Operands, then results.
   bool hasRowOperators = false; ///< Then rows cannot be cut.
   /// Rows of f32 that code may keep, since they cost much to compute again.
   int scratchRows = 0;

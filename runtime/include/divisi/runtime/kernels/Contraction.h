@@ -49,7 +49,7 @@ struct Contraction {
 
   LabelGroup batch, m, n, k;          ///< See the file's head.
   std::array<int64_t, 3> widths = {}; ///< Of elements, in bytes.
-  std::array<int64_t, 3> bases = {};
+  std::array<int64_t, 3> bases = {};  ///< The first element of each tensor.
   /// The left matrix is operand 1: chosen so that the result's innermost
   /// matrix dimension is n.
   bool swapped = false;

@@ -103,6 +103,8 @@ private:
 
 /// An operand whose bytes never change after load, or one that does.
 struct Constant {
+  /// Of the host's `bytes`, which outlive it, and the forms of them that
+  /// kernels share.
   Constant(const void *bytes = nullptr, PackedForms *sharedForms = nullptr)
       : data(bytes), forms(sharedForms) {}
   explicit operator bool() const { return data != nullptr; }
@@ -118,10 +120,10 @@ packConstant(const Constant &constant, const std::string &name, int64_t bytes,
 
 /// One operator on one rank, or several in one call.
 struct CallSite {
-  std::string_view op; ///< "nn.matmul", or `fusedOp`.
-  const Attributes &attributes;
-  std::span<const TensorInfo> operands;
-  std::span<const TensorInfo> results;
+  std::string_view op;                  ///< "nn.matmul", or `fusedOp`.
+  const Attributes &attributes;         ///< Of the operator.
+  std::span<const TensorInfo> operands; ///< The rank's box of each.
+  std::span<const TensorInfo> results;  ///< The same.
   /// Per operand its bytes if they never change after load, else none; may be
   /// empty, then nothing is known. They are the host's, wherever the operand
   /// lies. Only prepare() reads them: whoever asks before there are any gives
