@@ -14,7 +14,7 @@ set(DIVISI_HEADERS_MLIR
   <llvm/ADT/MapVector.h> <llvm/ADT/STLExtras.h> <llvm/ADT/StringExtras.h>
   <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>
   <llvm/Support/raw_ostream.h>
-  <dialects/SPMD/SPMD.h>)
+  <dialects/Exec/Exec.h> <dialects/SPMD/SPMD.h>)
 set(DIVISI_HEADERS_CODEGEN
   <algorithm> <functional> <map> <memory> <optional> <string> <vector>
   <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/GPU/IR/GPUDialect.h>
@@ -62,7 +62,8 @@ function(_divisi_precompile target kind)
       target_include_directories(${owner} SYSTEM PRIVATE ${PROJECT_BINARY_DIR}
         ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
       target_compile_definitions(${owner} PRIVATE ${DIVISI_LLVM_DEFINITIONS})
-      add_dependencies(${owner} DivisiNNIncGen DivisiSPMDIncGen)
+      add_dependencies(${owner} DivisiExecIncGen DivisiNNIncGen
+        DivisiSPMDIncGen)
     endif()
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
