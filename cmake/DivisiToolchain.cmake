@@ -45,10 +45,12 @@ find_program(DIVISI_CCACHE ccache)
 if(DIVISI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths beneath the clone count as relative, so that one clone's objects
   # serve the next. What uses precompiled headers is kept only if ccache may
-  # overlook macros that are defined before them, and __TIME__ in them.
+  # overlook macros that are defined before them, and __TIME__ in them; they are
+  # large, and hashed once instead of for each source.
   set(DIVISI_LAUNCHER ${CMAKE_COMMAND} -E env
     CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-    CCACHE_SLOPPINESS=pch_defines,time_macros ${DIVISI_CCACHE})
+    CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1
+    ${DIVISI_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${DIVISI_LAUNCHER})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${DIVISI_LAUNCHER})
 endif()
