@@ -44,9 +44,9 @@ def verdicts(divisi, *arguments, exits=0):
 
 
 def texts_of(paths):
-    """{name: the text of that rule, with the comments in front of it}"""
+    """{name: the text of that rule, with all comments in front of it}"""
     return {name: text for path in paths for text, name in re.findall(
-        r"^((?://.*\n)*rule (\S+) \{\n(?:.*\n)*?\}\n)",
+        r"^((?:(?://.*)?\n)*rule (\S+) \{\n(?:.*\n)*?\}\n)",
         path.read_text(encoding="utf-8"), re.M)}
 
 
