@@ -27,6 +27,7 @@ public:
 
 private:
   std::optional<double> of(const Factor &factor) const;
+  std::optional<double> foldOf(const Factor &factor) const;
   std::optional<double> functionOf(const Factor &factor,
                                    const std::vector<double> &x) const;
   std::optional<int64_t> of(const Atom &atom) const;
@@ -109,6 +110,9 @@ std::optional<int64_t> Evaluator::of(const Polynomial &polynomial) const {
 }
 
 std::optional<double> Evaluator::of(const Factor &factor) const {
+  if (factor.kind == Factor::Kind::Fold) {
+    return foldOf(factor);
+  }
   std::vector<int64_t> integers;
   for (const Polynomial &integer : factor.integers) {
     std::optional<int64_t> value = of(integer);
@@ -135,9 +139,17 @@ std::optional<double> Evaluator::of(const Factor &factor) const {
   case Factor::Kind::Function:
     return functionOf(factor, operands);
   case Factor::Kind::Fold:
-    return std::nullopt;
+    break;
   }
   return std::nullopt;
+}
+
+/// Of nothing it is the neutral element; few are written out.
+std::optional<double> Evaluator::foldOf(const Factor &factor) const {
+  bool isEmpty = std::ranges::any_of(factor.binders, [](const Binder &binder) {
+    return binder.extent.number() == 0;
+  });
+  return isEmpty && factor.name == "prod" ? std::optional(1.0) : std::nullopt;
 }
 
 std::optional<double> Evaluator::of(const Sum &sum) const {
