@@ -43,7 +43,7 @@ test: build
 # lets bench/gpu install what it compares with, and measure all of its models.
 test-gpu: build
 	@cmake --build $(BUILD) -j $(JOBS) --target gpu-tests
-	@export DIVISI_BUILD=$(abspath $(BUILD)); \
+	@export DIVISI_BUILD=$(abspath $(BUILD)) DIVISI_TEST_SHARE=1; \
 	python=$$(bash cmake/setup.sh --prefix)/venv/bin/python; \
 	$$python -m pytest -q -rsP -p no:cacheprovider test/endtoend/gpu_test.py && \
 	{ ! nvidia-smi -L > /dev/null 2>&1 || \

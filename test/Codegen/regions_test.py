@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 sys.path.insert(0, str(ROOT / "test" / "endtoend"))
 import quantized_models  # noqa: E402
+from share import is_sweep, sample  # noqa: E402
 
 MODELS = ROOT / "test" / "models"
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -82,6 +83,9 @@ def test_code_of_regions_computes_what_they_do(tmp_path, capsys):
                [(generated, name) for name in GENERATED] +
                [(narrow, name) for name in NARROW] +
                [(quantized, name) for name in quantized_models.MODELS])
+    # Of each kind.
+    sources = sample(sources, lambda each: f"{each[0].__name__} {each[1]}",
+                     lambda each: {each[0]}, least=8)
     with ThreadPoolExecutor(2) as pool:
         dumps = list(pool.map(lambda each: each[0](each[1], tmp_path),
                               sources))
@@ -94,6 +98,8 @@ def test_code_of_regions_computes_what_they_do(tmp_path, capsys):
                 r"(\d+) structures, (\d+) of codes of 8 bits, (\d+) of several "
                 r"types of floats; (\d+) objects, (\d+) calls, (\d+) elements, "
                 r"(\d+) undecided", out).groups())
-        assert structures > 40 and objects > 2 * structures
-        assert codes > 5 and mixed > 3
-        assert calls > 2000 and undecided < elements / 50
+        assert objects > 2 * structures > 0
+        assert undecided < elements / 50
+        if is_sweep():
+            assert structures > 40 and codes > 5 and mixed > 3
+            assert calls > 2000

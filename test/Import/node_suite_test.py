@@ -9,10 +9,11 @@ from collections import Counter
 import node_suite
 import numpy as np
 import pytest
+from share import sample_size
 
-COUNT = 150
+COUNT = sample_size(150, 40)
 # At least so many of them are not refused.
-MOST_REFUSED = 60
+MOST_REFUSED = COUNT // 2
 
 
 @pytest.fixture(scope="module")

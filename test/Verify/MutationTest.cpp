@@ -28,10 +28,13 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "test/Sample.h"
 #include "gtest/gtest.h"
 
 #include <iostream>
+#include <map>
 #include <random>
+#include <set>
 
 using namespace mlir;
 using namespace divisi;
@@ -219,9 +222,37 @@ std::string PartitionMutations::judge(const Mutation &mutation, Tally &tally) {
   return mutation.name + " was accepted, but " + difference;
 }
 
+/// What is changed of which operation: `forward nn.add result lies` of
+/// `forward nn.add #7: result lies as [x, *]`.
+static std::string kindOf(const Mutation &mutation) {
+  llvm::StringRef name = mutation.name;
+  auto [where, what] = name.split(" #");
+  auto [first, rest] = what.split(": ").second.split(' ');
+  return (where + " " + first + " " + rest.split(' ').first).str();
+}
+
+/// A share of the mutations of each kind.
+static std::vector<Mutation> sampleOfKinds(const std::vector<Mutation> &all) {
+  std::map<std::string, std::vector<size_t>> kinds;
+  for (size_t i = 0; i != all.size(); ++i) {
+    kinds[kindOf(all[i])].push_back(i);
+  }
+  std::set<size_t> kept;
+  for (const auto &[kind, numbers] : kinds) {
+    for (size_t number : test::sampleOf(numbers, kind)) {
+      kept.insert(number);
+    }
+  }
+  std::vector<Mutation> mutations;
+  for (size_t number : kept) {
+    mutations.push_back(all[number]);
+  }
+  return mutations;
+}
+
 TEST_P(PartitionMutations, WhatIsAcceptedComputesTheSame) {
   load(GetParam());
-  std::vector<Mutation> mutations = listMutations(*module_);
+  std::vector<Mutation> mutations = sampleOfKinds(listMutations(*module_));
   Tally tally;
   size_t wrong = 0;
   for (const Mutation &mutation : mutations) {
@@ -241,7 +272,7 @@ TEST_P(PartitionMutations, WhatIsAcceptedComputesTheSame) {
             << tally.wouldRun << " that only verify-partition refuses, "
             << tally.wouldDiffer << " do not run or compute something else\n";
   // Programs without collectives or with few fields would prove little.
-  EXPECT_GE(tally.byProof, 100u);
+  EXPECT_GE(tally.byProof, test::isSweep() ? 100u : 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(, PartitionMutations,

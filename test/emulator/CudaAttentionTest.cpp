@@ -8,6 +8,7 @@
 
 #include "divisi/runtime/code/GridAttention.h"
 #include "divisi/runtime/kernels/Element.h"
+#include "test/Sample.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 
@@ -147,7 +148,7 @@ TEST(CudaAttention, AttendsInfinitiesAndNanAsTheReferenceDoes) {
   }
   CudaFixture gpu;
   Random random(2);
-  int rounds = 30, onTensorCores = 0, finite = 0, others = 0;
+  int rounds = sampleSize(30, 8), onTensorCores = 0, finite = 0, others = 0;
   for (int round = 0; round < rounds; ++round) {
     GpuCall call = drawAttention(random, /*isNarrow=*/true);
     onTensorCores += GridAttention::of(call.site())->usesTensorCores();
@@ -170,9 +171,13 @@ TEST(CudaAttention, AttendsInfinitiesAndNanAsTheReferenceDoes) {
   std::printf("counted: attentions of GPUs with infinities: %d, %d on tensor "
               "cores; %d elements finite, %d not\n",
               rounds, onTensorCores, finite, others);
-  EXPECT_GT(onTensorCores, rounds / 3);
-  EXPECT_GT(finite, 500);
-  EXPECT_GT(others, 500);
+  EXPECT_GT(finite, 0);
+  EXPECT_GT(others, 0);
+  if (isSweep()) {
+    EXPECT_GT(onTensorCores, rounds / 3);
+    EXPECT_GT(finite, 500);
+    EXPECT_GT(others, 500);
+  }
 }
 
 /// Blocks have fewer warps, since there is room for fewer queries.
@@ -182,7 +187,7 @@ TEST(CudaAttention, AttendsWithWideHeads) {
   }
   CudaFixture gpu;
   Random random(3);
-  int rounds = 20;
+  int rounds = sampleSize(20, 6);
   std::set<int64_t> warps;
   for (int round = 0; round < rounds; ++round) {
     GpuCall call = drawAttention(random, /*isNarrow=*/true, /*isWide=*/true);
@@ -204,8 +209,10 @@ TEST(CudaAttention, AttendsWithWideHeads) {
   std::printf("counted: attentions of GPUs with wide heads: %d, of %zu numbers "
               "of warps\n",
               rounds, warps.size());
-  EXPECT_EQ(*warps.begin(), 1);
-  EXPECT_EQ(*warps.rbegin(), GridAttention::mostTensorWarps);
+  if (isSweep()) {
+    EXPECT_EQ(*warps.begin(), 1);
+    EXPECT_EQ(*warps.rbegin(), GridAttention::mostTensorWarps);
+  }
 }
 
 TEST(CudaAttention, AttendsWhatTheReferenceAttends) {
@@ -214,7 +221,7 @@ TEST(CudaAttention, AttendsWhatTheReferenceAttends) {
   }
   CudaFixture gpu;
   Random random(1);
-  int rounds = 100, masked = 0, onTensorCores = 0;
+  int rounds = sampleSize(100, 20), masked = 0, onTensorCores = 0;
   for (int round = 0; round < rounds; ++round) {
     GpuCall call = drawAttention(random);
     auto attention = GridAttention::of(call.site());
@@ -233,6 +240,10 @@ TEST(CudaAttention, AttendsWhatTheReferenceAttends) {
   std::printf("counted: attentions of GPUs: %d, %d of them masked, %d on "
               "tensor cores\n",
               rounds, masked, onTensorCores);
-  EXPECT_GT(onTensorCores, rounds / 4);
-  EXPECT_GT(masked, rounds / 10);
+  EXPECT_GT(onTensorCores, 0);
+  EXPECT_GT(masked, 0);
+  if (isSweep()) {
+    EXPECT_GT(onTensorCores, rounds / 4);
+    EXPECT_GT(masked, rounds / 10);
+  }
 }

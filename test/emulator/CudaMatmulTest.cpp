@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/kernels/Element.h"
+#include "test/Sample.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 
@@ -117,7 +118,7 @@ static Call drawProduct(Random &random) {
 TEST(CudaMatmul, MultipliesWhatTheReferenceMultiplies) {
   CudaFixture gpu;
   Random random(1);
-  int taken = 0, rounds = 1500;
+  int taken = 0, rounds = sampleSize(1500);
   for (int round = 0; round < rounds; ++round) {
     Call call = drawProduct(random);
     std::vector<Bytes> values;
@@ -268,7 +269,8 @@ TEST(CudaMatmul, GoesOnAsTheRegionDoes) {
   CudaFixture gpu;
   Random random(2);
   int byLibrary = 0, withCode = 0;
-  for (int round = 0; round < 200; ++round) {
+  const int rounds = sampleSize(200, 40);
+  for (int round = 0; round < rounds; ++round) {
     Call call = drawRegion(random);
     std::vector<Bytes> values;
     for (const TensorInfo &operand : call.operands) {
@@ -294,8 +296,12 @@ TEST(CudaMatmul, GoesOnAsTheRegionDoes) {
   std::printf("counted: regions of GPUs with a product: %d by the library, %d "
               "with code\n",
               byLibrary, withCode);
-  EXPECT_GT(byLibrary, 15);
-  EXPECT_GT(withCode, 80);
+  EXPECT_GT(byLibrary, 0);
+  EXPECT_GT(withCode, 0);
+  if (isSweep()) {
+    EXPECT_GT(byLibrary, 15);
+    EXPECT_GT(withCode, 80);
+  }
 }
 
 /// Whose result has the product's box, and another order.

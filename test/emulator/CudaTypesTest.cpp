@@ -15,6 +15,7 @@
 
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/runtime/kernels/Element.h"
+#include "test/Sample.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 
@@ -241,7 +242,7 @@ TEST(CudaTypes, ComputeWhatTheReferenceDoes) {
   }
   CudaFixture gpu;
   Random random(5);
-  constexpr int rounds = 800;
+  const int rounds = sampleSize(800);
   for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     TypedRegion drawn(random);

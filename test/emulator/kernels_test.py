@@ -11,7 +11,7 @@ LISTS = Path(os.environ["DIVISI_BUILD"]) / "test" / "emulator" / "kernels"
 FEWEST = 2000
 # A share of the cases has more than that share of them: what is small and often
 # drawn.
-FEWEST_IN_SAMPLE = 300
+FEWEST_IN_SAMPLE = 100
 
 
 def test_kernels_of_all_kinds_were_compared(capsys):

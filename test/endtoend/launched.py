@@ -16,7 +16,7 @@ LIBRARY = BUILD / "lib" / "libdivisi_mpi.so"
 
 PROCESSES = 3
 # Of the rendezvous of processes, where one is stopped.
-TIMEOUT = 2000
+TIMEOUT = 4000
 # Where nobody has to wait for a time-out.
 PATIENT = 20000
 # To end all processes, on a machine that does other things, too.
@@ -30,7 +30,7 @@ needs_mpi = pytest.mark.skipif(
 
 
 # Of a processor, in which a small model runs more than once.
-SOME_RUNS = 0.1
+SOME_RUNS = 0.2
 
 
 def wait_until_begun(stderr):
@@ -44,9 +44,9 @@ def seconds_of(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def wait_for_work(*pids):
+def wait_for_work(*pids, seconds=SOME_RUNS):
     """Until the processes have used so much more of a processor, together."""
-    enough = sum(map(seconds_of, pids)) + SOME_RUNS * len(pids)
+    enough = sum(map(seconds_of, pids)) + seconds * len(pids)
     deadline = time.monotonic() + PATIENT / 1000
     while sum(map(seconds_of, pids)) < enough:
         assert time.monotonic() < deadline, "it does not work"
