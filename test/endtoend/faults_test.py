@@ -55,6 +55,7 @@ def test_a_process_that_gets_a_signal(divisi, mlp, name, seed):
     assert re.search(message, err), err
 
 
+@pytest.mark.sample(first=True)
 @pytest.mark.parametrize("seed", range(3))
 def test_an_interruption_of_one_process_ends_all(divisi, mlp, seed):
     run = Run(divisi, mlp.inputs)
