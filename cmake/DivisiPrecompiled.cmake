@@ -58,10 +58,12 @@ function(_divisi_precompile target kind)
     endif()
     target_include_directories(${owner} PRIVATE ${PROJECT_SOURCE_DIR}
       ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/runtime/include)
+    if(kind MATCHES "MLIR|CODEGEN|LLVM")
+      target_compile_definitions(${owner} PRIVATE ${DIVISI_LLVM_DEFINITIONS})
+    endif()
     if(kind MATCHES "MLIR|CODEGEN")
       target_include_directories(${owner} SYSTEM PRIVATE ${PROJECT_BINARY_DIR}
         ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-      target_compile_definitions(${owner} PRIVATE ${DIVISI_LLVM_DEFINITIONS})
       add_dependencies(${owner} DivisiExecIncGen DivisiNNIncGen
         DivisiSPMDIncGen)
     endif()
