@@ -203,8 +203,8 @@ static Status verifyDraft(artifact::Manifest &manifest,
       .in("nothing was written, because the program could not run");
 }
 
-/// Whether hosts or GPUs are to run code of the artifact, which the user vouches
-/// for.
+/// Whether hosts or GPUs are to run code of the artifact, which the user
+/// vouches for.
 static bool hasNativeCode(const artifact::Manifest &manifest) {
   return llvm::any_of(manifest.codes(), [](const artifact::Code &code) {
     return !rt::levelOfTarget(code.target()).empty() ||
@@ -240,7 +240,7 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
   }
   EmitSummary summary;
   std::string key;
-  if (hasNativeCode(draft->manifest)) {
+  if (options.isCodeOwn && hasNativeCode(draft->manifest)) {
     Expected<std::string> made = makeUserKey();
     key = made ? *made : "";
     summary.unsignedCode = made.status().message();

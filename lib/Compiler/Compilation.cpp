@@ -22,6 +22,7 @@
 #include "divisi/Plan/PlanRecord.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
+#include "passes/Lower/RemakeCode.h"
 #include "passes/ModuleNotes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
@@ -55,7 +56,8 @@ Compilation::Compilation(CompileOptions options, OwningOpRef<ModuleOp> module,
       // Not owned.
       context_(std::shared_ptr<MLIRContext>(), module->getContext()),
       store_(store ? std::move(store) : std::make_shared<GlobalStore>()),
-      module_(std::move(module)), stage_(stage) {}
+      module_(std::move(module)), stage_(stage),
+      hasForeignCode_(hasNativeCode(*module_)) {}
 
 void Compilation::tellPhase(StringRef phase) {
   if (options_.progress) {
@@ -84,6 +86,7 @@ Status Compilation::load(const std::string &path) {
   }
   module_ = std::move(read->module);
   stage_ = read->stage;
+  hasForeignCode_ = hasNativeCode(*module_);
   return verifyStage();
 }
 
@@ -371,8 +374,22 @@ Expected<Report> Compilation::report() {
   return report;
 }
 
+void Compilation::remakeForeignCode() {
+  ForeignCode foreign = remakeCode(*module_);
+  hasForeignCode_ = !foreign.kept.empty();
+  for (const std::string &text : foreign.warnings()) {
+    if (options_.warned) {
+      options_.warned(text);
+    }
+  }
+}
+
 Expected<EmitOptions> Compilation::emitOptions() {
+  if (hasForeignCode_) {
+    remakeForeignCode();
+  }
   EmitOptions options = options_.emit;
+  options.isCodeOwn = !hasForeignCode_;
   options.device = options_.device.backend;
   if (notesCluster()) {
     Expected<Cluster> machine = getCluster(*module_);

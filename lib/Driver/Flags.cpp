@@ -263,6 +263,12 @@ divisi::gatherOptions(const ImportFlags &importFlags,
     }
     errs() << "divisi: note: " << describe(record) << "\n";
   };
+  options->warned = [progress = options->progress](const std::string &text) {
+    if (progress) {
+      progress("");
+    }
+    errs() << "divisi: warning: " << text << "\n";
+  };
   return options;
 }
 

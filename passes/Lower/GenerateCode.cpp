@@ -16,9 +16,9 @@
 
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
+#include "passes/Lower/RemakeCode.h"
 
 #include "divisi/Codegen/CodeCache.h"
-#include "divisi/Codegen/GpuAssembler.h"
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Cost/ModuleCluster.h"
@@ -266,35 +266,21 @@ LogicalResult GenerateCodePass::addCodes(ProgramOp program,
 /// Makes of PTX an image with cubins; it stays PTX where there is no assembler,
 /// which the target tells.
 LogicalResult GenerateCodePass::assembleCodes() {
-  std::string architecture(rt::architectureOfTarget(deviceTarget.getValue()));
   StringRef target = deviceTarget.getValue();
   StringRef ptxTarget = rt::ptxOf(target);
-  if (target == ptxTarget || kernels_.empty()) {
+  if (target == ptxTarget) {
     return success();
   }
-  divisi::Expected<GpuAssembler> assembler = GpuAssembler::find();
-  if (!assembler) {
+  Status status = assembleKernels(kernels_, ptxTarget, *cache_);
+  if (status.code() == ExitCode::Unsupported) {
     mlir::emitRemark(getOperation().getLoc())
-        << "kernels for GPUs are PTX alone: " << assembler.status().message();
+        << "kernels for GPUs are PTX alone: " << status.message();
     return success();
   }
-  std::vector<std::string> ptx, cubins = assembler->targets(architecture);
-  if (cubins.empty()) {
-    return success();
+  if (!status.isOk()) {
+    emitStatus(getOperation().getLoc(), status);
   }
-  for (CodeOp code : kernels_) {
-    ptx.push_back(code.getBytes().str());
-  }
-  auto images = assembler->assemble(ptx, architecture, &*cache_);
-  if (!images) {
-    emitStatus(getOperation().getLoc(), images.status());
-    return failure();
-  }
-  for (auto [code, image] : llvm::zip(kernels_, *images)) {
-    code.setTarget(rt::imageTarget(ptxTarget, cubins));
-    code.setBytes(image);
-  }
-  return success();
+  return success(status.isOk());
 }
 
 void GenerateCodePass::runOnOperation() {

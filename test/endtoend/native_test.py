@@ -105,6 +105,117 @@ def test_the_same_artifact_twice(divisi):
             divisi.path("b.divisi").read_bytes())
 
 
+FOR_GPUS = ["--cluster", "dgx-a100:8", "--devices", 1, "--cubins", "off"]
+CODE = re.compile(r'(exec\.code @\w+ for "[^"]+" )"((?:[^"\\]|\\.)*)"')
+
+
+def lower_dump(divisi, m, *flags):
+    """The text after the last stage."""
+    compile_native(divisi, m, *flags)
+    [dump] = divisi.folder.glob("*.lower.mlir")
+    text = dump.read_text()
+    assert CODE.search(text)
+    return text
+
+
+def compile_text(divisi, text, output, **options):
+    divisi.path(output).with_suffix(".mlir").write_text(text)
+    options.setdefault("env", user(divisi))
+    return divisi("compile", divisi.path(output).with_suffix(".mlir"), "-o",
+                  output, **options)
+
+
+def is_signed(path):
+    return any(path.read_bytes()[48:HEADER])
+
+
+@pytest.mark.parametrize("flags", [[], FOR_GPUS], ids=["host", "gpu"])
+def test_code_in_a_dump_is_made_anew(divisi, flags):
+    """The bytes there may be anybody's: they are neither signed nor run."""
+    m = model("bert")
+    text = lower_dump(divisi, m, *flags)
+    ours = divisi.path("n.divisi").read_bytes()
+    bad = CODE.sub(r'\1"\\7FELF of another"', text)
+    # What no call names is nobody's, either.
+    bad = re.sub(r"( *)(exec\.code @)\w+( .*\n)", r"\g<0>\1\2more\3", bad,
+                 count=1)
+    assert bad.count("of another") == text.count("exec.code @") + 1
+    said = compile_text(divisi, bad, "bad.divisi").err
+    assert "warning" not in said
+    assert divisi.path("bad.divisi").read_bytes() == ours
+    assert is_signed(divisi.path("bad.divisi"))
+    if not flags:
+        expect_near(run(divisi, "bad.divisi", m)[0],
+                    run(divisi, "n.divisi", m)[0])
+        said = divisi("bench", "bad.mlir", "--inputs", m.inputs,
+                      env=user(divisi)).err
+        assert "native code" not in said
+
+
+def test_code_in_an_earlier_dump_is_not_signed(divisi):
+    m = model("bert")
+    divisi("compile", m.onnx, *m.shapes, "-o", "p.divisi", "--dump-after",
+           "plan", "--dump-to", ".", env=user(divisi))
+    plan = divisi.path("bert.plan.mlir").read_text()
+    at = plan.index("{\n", plan.index("module")) + 2
+    code = 'exec.code @rows_0 for "x86_64-linux-rows1:x86-64-v3" "of another"\n'
+    compile_text(divisi, plan[:at] + code + plan[at:], "q.divisi")
+    made = divisi.path("q.divisi").read_bytes()
+    assert b"of another" not in made
+    assert (made.count(b"\x7fELF") ==
+            divisi.path("p.divisi").read_bytes().count(b"\x7fELF"))
+
+
+def with_one_code(text):
+    """The dump with all calls naming the same."""
+    bad = re.sub(r" code @rows_\d+", " code @rows_0", text)
+    assert bad != text
+    return bad
+
+
+def with_code_of_a_gather(text):
+    bad = re.sub(r'(exec\.call "nn\.gather".*?\})', r"\1 code @rows_0", text,
+                 count=1)
+    assert bad != text
+    return bad
+
+
+@pytest.mark.parametrize("change, why", [
+    (with_one_code, "calls of different structure name it"),
+    (with_code_of_a_gather, "no code is made of a call that names it"),
+])
+def test_code_of_other_calls_is_left_out(divisi, change, why):
+    """Calls then run as without code, and somebody says so."""
+    m = model("bert")
+    text = lower_dump(divisi, m)
+    bad = change(text)
+    said = compile_text(divisi, bad, "bad.divisi").err
+    assert ("warning: the input's code is left out, and parts of calls run one "
+            "by one without it: exec.code @rows_0, since " + why + "\n") in said
+    divisi("compile", m.onnx, *m.shapes, "--native", "off", "-o",
+           "plain.divisi")
+    got, said = run(divisi, "bad.divisi", m)
+    plain, _ = run(divisi, "plain.divisi", m)
+    assert "native code" not in said
+    expect_near(got, plain)
+    assert (divisi.path("bad.divisi").read_bytes().count(b"\x7fELF") ==
+            (change == with_code_of_a_gather))
+
+
+@pytest.mark.parametrize("change, why", [
+    (with_one_code, "calls of different structure name it"),
+    (lambda text: text.replace(":sm_80", ":sm_99999"),
+     "no code is made for 'nvptx64-nvidia-cuda-grid1:sm_99999'"),
+])
+def test_kernels_that_cannot_be_made_anew_are_not_signed(divisi, change, why):
+    text = lower_dump(divisi, model("bert"), *FOR_GPUS)
+    said = compile_text(divisi, change(text), "bad.divisi").err
+    assert ("warning: the native code of the artifact is not signed, and runs "
+            "only with --allow-native: it has, as the input has it, "
+            "exec.code @rows_") in said and "@rows_0, since " + why in said
+    assert not is_signed(divisi.path("bad.divisi"))
+
+
 def test_explain_says_what_is_native(divisi):
     m = model("bert")
     compile_native(divisi, m)

@@ -52,6 +52,9 @@ struct EmitOptions {
   std::shared_ptr<DerivedValues> derived;
   /// The kernels of the device that programs are for; null: there is none.
   const rt::Backend *device = nullptr;
+  /// Whether this process has made all native code that the module has: what
+  /// others may have made is never signed.
+  bool isCodeOwn = false;
 };
 
 /// What was written.

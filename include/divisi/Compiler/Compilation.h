@@ -92,6 +92,9 @@ struct CompileOptions {
       dumped;
   /// Told of what `precision` has changed; may be empty.
   std::function<void(const PrecisionRecord &record)> lowered;
+  /// Told of code in what was loaded that could not be made anew, which the
+  /// artifact therefore lacks or is not signed for; may be empty.
+  std::function<void(const std::string &text)> warned;
   /// Whether artifact and dumps say what the plan does.
   bool report = true;
   /// Told when a phase begins, for the progress line, and "" when the last one
@@ -133,7 +136,9 @@ public:
   /// planner, Invalid for edited IR that breaks a rule.
   Status advanceTo(Stage stage);
 
-  /// Writes the artifact; the module has reached Stage::Lower.
+  /// Writes the artifact; the module has reached Stage::Lower. Native code that
+  /// it had when it came in is made anew before: the user's key signs only what
+  /// was made here.
   Expected<EmitSummary> emit(const std::string &path);
 
   /// The same as a file that lives as long as what is returned, without a
@@ -190,6 +195,8 @@ private:
   Status planToFit();
   Status addMemory(Report &report);
   Expected<EmitOptions> emitOptions();
+  /// Makes anew the code that came in with the module.
+  void remakeForeignCode();
   Expected<std::vector<DeviceMemory>>
   memoryOfRanks(std::optional<bool> countsKernels = std::nullopt,
                 std::function<void(mlir::OpPassManager &)> stages = nullptr);
@@ -206,9 +213,10 @@ private:
   std::shared_ptr<GlobalStore> store_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Stage stage_ = Stage::Import;
-  bool isModel_ = false;    ///< What load has read.
-  bool isImported_ = false; ///< Here, and not dumped yet.
-  std::string inputName_;   ///< As the user said it; empty for stdin.
+  bool isModel_ = false;        ///< What load has read.
+  bool isImported_ = false;     ///< Here, and not dumped yet.
+  bool hasForeignCode_ = false; ///< Native code that was not made here.
+  std::string inputName_;       ///< As the user said it; empty for stdin.
   /// Made when the module is partitioned, which later stages change. A module
   /// that was read after that stage has it as an attribute.
   std::optional<Report> report_;
