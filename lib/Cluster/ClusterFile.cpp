@@ -13,6 +13,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/YAMLParser.h"
 #include "llvm/Support/YAMLTraits.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -128,9 +129,53 @@ template <> struct MappingTraits<Cluster> {
 
 } // namespace llvm::yaml
 
+/// How deep lists and mappings of a description may be nested: LLVM's reader
+/// recurses into each.
+static constexpr int kMostYAMLDepth = 16;
+
+/// Whether no more than `depth` nodes are nested in `node`, which is parsed as
+/// far as that takes.
+static bool isWithin(llvm::yaml::Node *node, int depth) {
+  if (!node || depth < 0) {
+    return depth >= 0;
+  }
+  if (auto *list = llvm::dyn_cast<llvm::yaml::SequenceNode>(node)) {
+    for (llvm::yaml::Node &item : *list) {
+      if (!isWithin(&item, depth - 1)) {
+        return false;
+      }
+    }
+  } else if (auto *mapping = llvm::dyn_cast<llvm::yaml::MappingNode>(node)) {
+    for (llvm::yaml::KeyValueNode &pair : *mapping) {
+      if (!isWithin(pair.getKey(), depth - 1) ||
+          !isWithin(pair.getValue(), depth - 1)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Errors are left to who reads the text.
+static Status checkYAMLDepth(llvm::StringRef text) {
+  llvm::SourceMgr sources;
+  sources.setDiagHandler([](const llvm::SMDiagnostic &, void *) {});
+  llvm::yaml::Stream stream(text, sources);
+  auto document = stream.begin();
+  return document == stream.end() ||
+                 isWithin(document->getRoot(), kMostYAMLDepth)
+             ? Status()
+             : makeError(ExitCode::Invalid,
+                         "lists and mappings are nested more than ",
+                         kMostYAMLDepth, " deep");
+}
+
 namespace divisi {
 
 Expected<Cluster> parseClusterYAML(llvm::StringRef text) {
+  if (Status status = checkYAMLDepth(text); !status.isOk()) {
+    return status;
+  }
   std::string error;
   llvm::yaml::Input input(
       text, nullptr,

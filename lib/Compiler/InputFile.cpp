@@ -57,8 +57,13 @@ static Status recognise(InputFile &file, StringRef head) {
                       "' is an artifact, which run, check and explain take; "
                       "expected an ONNX model or a dump (.mlir)");
   }
-  file.isModule = isText(head) ? !StringRef(file.name).ends_with(".onnx")
-                               : head.starts_with("ML\xefR");
+  if (head.starts_with("ML\xefR")) {
+    return Status(ExitCode::Invalid,
+                  "'" + file.name +
+                      "' is MLIR's bytecode, which is not read; expected the "
+                      "text of a module, as divisi-opt prints it");
+  }
+  file.isModule = isText(head) && !StringRef(file.name).ends_with(".onnx");
   return Status();
 }
 

@@ -14,6 +14,7 @@
 #include "dialects/NN/Locations.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Compiler/ModuleText.h"
 #include "divisi/Compiler/MoveNames.h"
 #include "divisi/Support/OutputFile.h"
 #include "passes/ModuleNotes.h"
@@ -218,6 +219,10 @@ static OwningOpRef<ModuleOp> parseModule(const llvm::SourceMgr &sources,
 // an unknown stage is the better message.
 Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
                                         GlobalStore &store) {
+  if (Status status = checkModuleText(input.content->getBuffer(), input.name);
+      !status.isOk()) {
+    return status;
+  }
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(input.content), llvm::SMLoc());
   ErrorCollector errors(&context);

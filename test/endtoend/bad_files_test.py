@@ -1,4 +1,5 @@
-"""Every message about a damaged file of tensors or a damaged artifact."""
+"""Every message about a damaged file of tensors or a damaged artifact, and
+about dumps and descriptions of machines that no parser survives."""
 
 import hashlib
 import io
@@ -110,7 +111,19 @@ def deflated(size):
     return patched(data, RECORD, 24, struct.pack("<I", size))
 
 
+def overlapping(claimed=1 << 26, count=1024):
+    """Entries of 64 MiB each that are all the same bytes."""
+    array = np.zeros(claimed, np.int8)
+    data = npz("x.npy", npy(array), zipfile.ZIP_DEFLATED)
+    first, end = data.index(RECORD), data.rindex(END)
+    records = data[first:end] * count
+    return (data[:first] + records + data[end:end + 8] +
+            struct.pack("<HHII", count, count, len(records), first) +
+            data[end + 20:])
+
+
 NPZ = [
+    (CONTENT, "damaged archive: two entries share bytes", overlapping()),
     (CONTENT, "damaged archive: shorter than its smallest form", b"PK"),
     (CONTENT, "it has no directory at its end; it may be truncated",
      npz()[:-30]),
@@ -264,3 +277,61 @@ def test_inputs_have_to_be_given(divisi, compiled):
     divisi.path("m.divisi").write_bytes(compiled)
     result = divisi("run", "m.divisi", "-o", "y.npz", exits=USAGE)
     assert "entry 'forward' takes 1 inputs; give them by --inputs" in result.err
+
+
+# Texts whose parsers recurse, and forms that break them.
+
+DEEP = 300000
+
+
+def dump(attribute, before=""):
+    return (before + "module attributes {divisi.a = " + attribute + "} {\n"
+            "  func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+            "    return %x : tensor<2xf32>\n  }\n}\n").encode()
+
+
+def aliases(count, line):
+    return "#a0 = 1 : i64\n" + "".join(
+        f"#a{i} = " + line.replace("#", f"#a{i - 1}") + "\n"
+        for i in range(1, count))
+
+
+NESTED = "brackets and aliases are nested more than 256 deep"
+DUMPS = [
+    (NESTED, dump("[" * DEEP + "]" * DEEP)),
+    (NESTED, dump("{a = " * DEEP + "1" + "}" * DEEP)),
+    (NESTED, dump("tuple<" * DEEP + "i8" + ">" * DEEP)),
+    (NESTED, dump("(" * DEEP + "i8" + ") -> i8" * DEEP)),
+    (NESTED, b"module {\n" * DEEP + b"}\n" * DEEP),
+    (NESTED, dump("#a9999", aliases(10000, "[#]"))),
+    ("an alias stands for more than 65536 tokens",
+     dump("#a33", aliases(34, "[#, #]"))),
+    ("affine_map has no meaning in a module of Divisi; remove it",
+     dump("affine_map<(d) -> (" + "-" * DEEP + "d)>")),
+    ("an array of index; expected integers or floats",
+     dump("array<index: 1>")),
+    ("'m.mlir' is MLIR's bytecode, which is not read", b"ML\xefR" + bytes(9)),
+]
+
+
+@pytest.mark.parametrize("message, data", DUMPS,
+                         ids=[str(i) for i in range(len(DUMPS))])
+def test_dump(divisi, message, data):
+    divisi.path("m.mlir").write_bytes(data)
+    result = divisi("compile", "m.mlir", "--devices", 1, "-o", "m.divisi",
+                    exits=CONTENT)
+    assert message in result.err, result.report(f"it does not say {message!r}")
+
+
+@pytest.mark.parametrize("text", [
+    "[" * DEEP, "{a: " * (DEEP // 2), "- " * DEEP, "-\n" * DEEP, "? " * DEEP,
+    "\n".join(" " * i + "a:" for i in range(1000))],
+    ids=["list", "mapping", "block", "lines", "keys", "indented"])
+def test_cluster(divisi, text):
+    bad_models.good(divisi.folder)
+    divisi.path("c.yaml").write_text(text)
+    result = divisi("plan", "m.onnx", "--cluster", "./c.yaml", "-o", "p.mlir",
+                    exits=CONTENT)
+    message = ("the cluster './c.yaml': lists and mappings are nested more "
+               "than 16 deep")
+    assert message in result.err, result.report(f"it does not say {message!r}")

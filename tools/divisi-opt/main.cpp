@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Help.h"
+#include "divisi/Compiler/ModuleText.h"
 #include "divisi/Compiler/MoveNames.h"
 #include "divisi/Compiler/Registration.h"
 #include "mlir/IR/MLIRContext.h"
@@ -86,6 +87,11 @@ static LogicalResult run(const std::string &input, const std::string &output,
   auto result = file ? openOutputFile(output, &error) : nullptr;
   if (!result) {
     llvm::errs() << error << "\n";
+    return failure();
+  }
+  if (divisi::Status status = divisi::checkModuleText(file->getBuffer(), input);
+      !status.isOk()) {
+    llvm::errs() << "divisi-opt: error: " << status.message() << "\n";
     return failure();
   }
   if (failed(MlirOptMain(result->os(), std::move(file), registry, config))) {
