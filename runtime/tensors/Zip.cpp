@@ -28,6 +28,8 @@ static constexpr uint32_t end64Signature = 0x06064b50;
 static constexpr uint32_t locator64Signature = 0x07064b50;
 static constexpr uint64_t endBytes = 22;
 static constexpr uint32_t none32 = 0xffffffff;
+/// Deflate packs at most so many bytes into one.
+static constexpr uint64_t mostRatio = 1032;
 
 static Status badZip(const char *what) {
   return makeError(ExitCode::Invalid, "damaged archive: ", what);
@@ -123,10 +125,11 @@ static bool readExtra64(std::span<const std::byte> extra, uint64_t &size,
   return complete;
 }
 
-/// Reads the directory record at `cursor` and moves it to the next one.
+/// Reads the directory record at `cursor` and moves it to the next one; `begin`
+/// gets where the entry's header is.
 static Expected<ZipEntry> readRecord(std::span<const std::byte> bytes,
                                      const Directory &directory,
-                                     uint64_t &cursor) {
+                                     uint64_t &cursor, uint64_t &begin) {
   std::span<const std::byte> table =
       bytes.subspan(directory.offset, directory.bytes);
   if (!fits(table, cursor, 46) ||
@@ -165,16 +168,29 @@ static Expected<ZipEntry> readRecord(std::span<const std::byte> bytes,
   }
   uint64_t data = offset + 30 + readAt<uint16_t>(bytes, offset + 26) +
                   readAt<uint16_t>(bytes, offset + 28);
-  // Deflate packs at most 1032:1, and a stored entry is as large as it is.
+  // A stored entry is as large as it is.
   bool sizeIsPossible =
-      method == 0 ? size == packed : size / 1032 <= packed + 1;
+      method == 0 ? size == packed : size / mostRatio <= packed + 1;
   if (!fits(bytes, data, packed) || !sizeIsPossible) {
     return badZip("an entry's size is impossible");
   }
+  begin = offset;
   entry.packed = bytes.subspan(data, packed);
   entry.isDeflated = method == 8;
   entry.size = size;
   return entry;
+}
+
+/// Entries that share bytes could claim together far more than the archive can
+/// hold. `extents` are where each begins and ends, and the directory.
+static Status checkApart(std::vector<std::pair<uint64_t, uint64_t>> extents) {
+  std::ranges::sort(extents);
+  for (size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i].first < extents[i - 1].second) {
+      return badZip("two entries share bytes");
+    }
+  }
+  return {};
 }
 
 Expected<std::vector<ZipEntry>>
@@ -184,14 +200,22 @@ divisi::rt::readZip(std::span<const std::byte> bytes) {
     return directory.status();
   }
   std::vector<ZipEntry> entries;
-  uint64_t cursor = 0;
+  std::vector<std::pair<uint64_t, uint64_t>> extents = {
+      {directory->offset, directory->offset + directory->bytes}};
+  uint64_t cursor = 0, begin = 0;
   // The count may lie; each record takes 46 bytes of a directory that fits.
   for (uint64_t i = 0; i < directory->entries; ++i) {
-    Expected<ZipEntry> entry = readRecord(bytes, *directory, cursor);
+    Expected<ZipEntry> entry = readRecord(bytes, *directory, cursor, begin);
     if (!entry) {
       return entry.status();
     }
+    uint64_t end =
+        uint64_t(entry->packed.data() - bytes.data()) + entry->packed.size();
+    extents.emplace_back(begin, end);
     entries.push_back(std::move(*entry));
+  }
+  if (Status status = checkApart(std::move(extents)); !status.isOk()) {
+    return status;
   }
   return entries;
 }

@@ -27,8 +27,9 @@ struct ZipEntry {
 
 /// The entries of the archive `bytes`, in the order of its directory. Reads
 /// the directory at the end (also its 64-bit form); every offset and size is
-/// checked against the archive, and an entry cannot claim more unpacked bytes
-/// than its packed ones can hold.
+/// checked against the archive, an entry cannot claim more unpacked bytes than
+/// its packed ones can hold, and no two entries share any: all together claim
+/// no more than the archive can hold.
 Expected<std::vector<ZipEntry>> readZip(std::span<const std::byte> bytes);
 
 /// The entry's content; fails (Invalid) if size or checksum do not match.
