@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace divisi;
@@ -63,7 +64,8 @@ TEST(Hmac, comparesAllBytes) {
 
 TEST_F(UserKeyTest, isMadeOnceForTheUserAlone) {
   EXPECT_EQ(readUserKey().status().code(), ExitCode::File);
-  EXPECT_THAT(readUserKey().status().message(), HasSubstr("the key for native code, '" + userKeyPath() +
+  EXPECT_THAT(readUserKey().status().message(),
+              HasSubstr("the key for native code, '" + userKeyPath() +
                         "', cannot be read: "));
   auto made = makeUserKey();
   ASSERT_TRUE(made) << made.status().message();
@@ -98,6 +100,14 @@ TEST_F(UserKeyTest, behindALinkIsRefused) {
   fs::rename(userKeyPath(), folder_ / "elsewhere");
   fs::create_symlink(folder_ / "elsewhere", userKeyPath());
   EXPECT_EQ(readUserKey().status().code(), ExitCode::File);
+}
+
+// Opening one to read waits for a writer, who never comes.
+TEST_F(UserKeyTest, ofAPipeIsRefused) {
+  fs::create_directories(folder_ / "divisi");
+  ASSERT_EQ(mkfifo(userKeyPath().c_str(), 0600), 0);
+  EXPECT_EQ(readUserKey().status().code(), ExitCode::Invalid);
+  EXPECT_EQ(makeUserKey().status().code(), ExitCode::Invalid);
 }
 
 TEST_F(UserKeyTest, needsAFolderThatCanBeMade) {

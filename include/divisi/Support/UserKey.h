@@ -21,16 +21,13 @@
 
 namespace divisi {
 
-/// $XDG_DATA_HOME/divisi/native.key, by default beneath ~/.local/share; empty
-/// if neither is known.
+/// Of the file of the key: see SecretFile.
 std::string userKeyPath();
 
-/// The 32 bytes of the key. ExitCode::File if there is none; ExitCode::Invalid
-/// for a file of another length or owner, or that others can read or write.
+/// What is in it. Fails as SecretFile::read does.
 Expected<std::string> readUserKey();
 
-/// The same; one is made if there is none, for the user alone (mode 0600). Two
-/// who make one at the same time get the same.
+/// The same; one is made if there is none.
 Expected<std::string> makeUserKey();
 
 /// HMAC-SHA256 (RFC 2104) of `text`; 32 bytes.
