@@ -189,7 +189,7 @@ divisi::Expected<bool> SessionFlags::launch(const Verb &verb,
   return status.isOk() ? divisi::Expected<bool>(true) : status;
 }
 
-Status SessionFlags::join() const {
+Status SessionFlags::join(const std::string &artifact) const {
   if (std::exchange(hasJoined_, true)) {
     return Status();
   }
@@ -200,7 +200,7 @@ Status SessionFlags::join() const {
   reports.fail = reportStatus;
   reports.flush = [] { outs().flush(); };
   auto joined = rt::Processes::join(std::chrono::milliseconds(timeout),
-                                    std::move(reports));
+                                    artifact, std::move(reports));
   if (joined) {
     processes_ = std::move(*joined);
   }
@@ -265,7 +265,8 @@ void SessionFlags::noteNativeCode(const rt::Session &session) const {
 divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
                                                  RunBy by) const {
   divisi::Expected<rt::SessionOptions> chosen = options();
-  Status status = chosen ? join() : chosen.status();
+  Status status =
+      chosen ? join(by == RunBy::Processes ? artifact : "") : chosen.status();
   if (!status.isOk()) {
     return status;
   }

@@ -88,7 +88,7 @@ struct SessionFlags {
   bool trace = false; ///< Set by the verb: whether runs are traced.
 
 private:
-  Status join() const;
+  Status join(const std::string &artifact) const;
   std::string describe() const;
 
   void noteNativeCode(const rt::Session &session) const;

@@ -37,8 +37,23 @@ static std::string didNotCome(std::chrono::milliseconds limit,
          std::to_string(limit.count()) + " ms, while MPI " + what;
 }
 
+/// Several hosts know each other by what they run, also; so it is read first.
+static Status readArtifact(const std::string &path, Launch &launch) {
+  if (path.empty() || launch.hosts == 1) {
+    return Status();
+  }
+  auto file = ArtifactFile::open(path);
+  if (file) {
+    launch.artifact = file->hash();
+    return Status();
+  }
+  // What is the same for all processes of a host is said by the first of them.
+  return launch.local == 0 ? file.status() : Status(file.status().code(), "");
+}
+
 Expected<std::unique_ptr<Processes>>
-Processes::join(std::chrono::milliseconds timeout, ProcessReports reports) {
+Processes::join(std::chrono::milliseconds timeout, const std::string &artifact,
+                ProcessReports reports) {
   auto launch = findLaunch();
   if (!launch) {
     return launch.status();
@@ -49,8 +64,10 @@ Processes::join(std::chrono::milliseconds timeout, ProcessReports reports) {
   std::string number =
       std::to_string((*launch)->self) + "/" + std::to_string((*launch)->size);
   prefixErrors("[" + number + "] ");
-  Status status =
-      meetForMpi(sharedObject("libdivisi_pmix.so"), **launch, timeout);
+  Status status = readArtifact(artifact, **launch);
+  if (status.isOk()) {
+    status = meetForMpi(sharedObject("libdivisi_pmix.so"), **launch, timeout);
+  }
   if (!status.isOk()) {
     return status;
   }

@@ -43,7 +43,7 @@ class Secret:
         size, = struct.unpack("<I", content[12:16])
         digest = hashlib.sha256(content[80:80 + size])
         assert digest.digest() == content[16:48], "the format has changed"
-        self.key = self.code(key.encode(), b"divisi hosts")
+        self.key = self.code(key.encode(), b"hosts")
         self.artifact = self.code(self.key, b"artifact",
                                   digest.hexdigest().encode())
 

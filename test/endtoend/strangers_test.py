@@ -113,7 +113,7 @@ def test_strangers_do_not_disturb_hosts(divisi, mlp, start):
     assert_the_bits_of_one_process(divisi, "two.npz")
 
 
-@pytest.mark.sample()
+@pytest.mark.whole
 @pytest.mark.parametrize("act", [*strangers.STRANGERS, "crowd", "replay"],
                          ids=lambda act: getattr(act, "__name__", act))
 def test_a_stranger_is_no_host(divisi, mlp, start, act):
@@ -162,6 +162,7 @@ def test_a_false_first_host(divisi, mlp, start, name):
         assert_fails(divisi, 1, run, began, message)
 
 
+@pytest.mark.whole
 def test_hosts_without_a_common_secret(divisi, mlp, start, monkeypatch):
     runs = []
     for host in range(2):
@@ -193,7 +194,7 @@ def test_hosts_with_different_artifacts(divisi, mlp, start):
 def test_where_the_first_host_listens_and_who_reads_its_secret(divisi, mlp,
                                                                start):
     """At the address of the first host alone; no command line has the key."""
-    run = start(0, 2, *run_of(mlp, "--timeout", 2000))
+    run = start(0, 2, *run_of(mlp, "--timeout", 500))
     sockets = f":{port():04X}"
     while run.poll() is None:
         found = [line.split()[1] for name in ("tcp", "tcp6")

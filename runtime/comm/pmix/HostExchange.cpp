@@ -8,9 +8,8 @@
 
 #include "runtime/comm/pmix/HostExchange.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cstdlib>
-#include <string_view>
 #include <thread>
 
 using namespace divisi;
@@ -18,74 +17,155 @@ using namespace divisi::rt;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Where the first host's server is: one port behind that of torchrun's store.
-static Expected<SocketAddress> findFirstHost() {
-  const char *host = std::getenv("MASTER_ADDR");
-  const char *number = std::getenv("MASTER_PORT");
-  std::string_view text = number ? number : "";
-  uint16_t port = 0;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), port);
-  if (!host || error != std::errc() || end != text.data() + text.size() ||
-      port == 65535) {
-    return makeError(ExitCode::Usage, "MASTER_ADDR=", host ? host : "",
-                     " MASTER_PORT=", text,
+/// The most that all hosts say together.
+static constexpr size_t maxAll = size_t(1) << 30;
+
+/// What a wait for an answer adds to those of who gives it.
+static constexpr milliseconds moment(2000);
+
+static std::string variable(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// Where the first host's server is, in messages.
+static std::string firstHost() {
+  return "one port above MASTER_PORT=" + variable("MASTER_PORT") +
+         " of MASTER_ADDR=" + variable("MASTER_ADDR");
+}
+
+/// Where it is: one port behind that of torchrun's store.
+static Expected<std::vector<SocketAddress>> findFirstHost() {
+  auto port = parseNumber(variable("MASTER_PORT"));
+  if (!std::getenv("MASTER_ADDR") || !port || *port >= 65535) {
+    return makeError(ExitCode::Usage, "MASTER_ADDR=", variable("MASTER_ADDR"),
+                     " MASTER_PORT=", variable("MASTER_PORT"),
                      ": expected a host and a port below 65535, as torchrun "
                      "says where the first host is");
   }
-  return networkAddress(host, static_cast<uint16_t>(port + 1));
+  return networkAddresses(variable("MASTER_ADDR"),
+                          static_cast<uint16_t>(*port + 1));
 }
 
-/// Hears all hosts and answers each with what all have said, until one ends.
-static void relay(Rendezvous meeting, uint32_t count) {
-  Expected<std::string> all = std::string();
-  while (all) {
-    auto texts = meeting.hear();
-    if (!texts) {
-      all = texts.status();
-    } else {
-      all = std::string();
-      for (const std::string &text : *texts) {
-        *all += text;
-      }
-    }
-    for (uint32_t host = 0; host < count; ++host) {
-      meeting.answer(host, encode(all));
-    }
+Expected<std::unique_ptr<HostExchange>> HostExchange::open(uint32_t self,
+                                                           uint32_t count,
+                                                           milliseconds limit,
+                                                           HostSecret secret) {
+  auto addresses = findFirstHost();
+  if (!addresses) {
+    return addresses.status();
   }
+  std::unique_ptr<HostExchange> exchange(new HostExchange(count, limit));
+  Status status =
+      self == 0 ? exchange->openFirst(
+                      listeningAddress(variable("MASTER_ADDR"), *addresses),
+                      std::move(secret))
+                : exchange->connect(*addresses, self, secret);
+  if (!status.isOk()) {
+    return status;
+  }
+  return exchange;
 }
 
-Expected<std::unique_ptr<HostExchange>>
-HostExchange::open(uint32_t self, uint32_t count, milliseconds limit) {
-  auto address = findFirstHost();
-  if (!address) {
-    return address.status();
+Status HostExchange::openFirst(const SocketAddress &address,
+                               HostSecret secret) {
+  auto meeting = Rendezvous::open(
+      address, {count_, "hosts", "GROUP_RANK", limit_, std::move(secret)});
+  if (meeting) {
+    meeting_ = std::move(*meeting);
   }
-  if (self == 0) {
-    auto meeting = Rendezvous::open(anyAddress(*address), count,
-                                    {"hosts", "GROUP_RANK"}, limit);
-    if (!meeting) {
-      return meeting.status();
+  return meeting.status();
+}
+
+/// Who answers there with another key may be of an earlier run, or nobody's.
+Status HostExchange::connect(const std::vector<SocketAddress> &addresses,
+                             uint32_t self, const HostSecret &secret) {
+  constexpr milliseconds nap(20);
+  Deadline deadline = steady_clock::now() + limit_;
+  bool hasOtherKey = false;
+  do {
+    channel_ = connectTo(addresses, deadline);
+    Introduction met = channel_.isOpen()
+                           ? introduce(channel_, self, secret, deadline)
+                           : Introduction::Gone;
+    if (met == Introduction::Done) {
+      channel_.allow(std::min(maxAll, count_ * (maxHostText + 1)));
+      return Status();
     }
-    std::thread(relay, std::move(*meeting), count).detach();
+    if (met == Introduction::OtherArtifact) {
+      return makeError(ExitCode::Invalid,
+                       "GROUP_RANK 0 has another artifact "
+                       "than GROUP_RANK ",
+                       self, "; give all hosts the same");
+    }
+    hasOtherKey |= met == Introduction::OtherKey;
+    std::this_thread::sleep_for(nap);
+  } while (steady_clock::now() < deadline);
+  if (hasOtherKey) {
+    return makeError(ExitCode::Usage, "who listens ", firstHost(),
+                     " has another key than GROUP_RANK ", self,
+                     "; give all hosts the same DIVISI_HOSTS_KEY in their "
+                     "environment, or the same file hosts.key of this user");
   }
-  Deadline deadline = steady_clock::now() + limit;
-  Channel channel = connectTo(*address, deadline);
-  if (!channel.isOpen() || !channel.send(std::to_string(self), deadline)) {
-    return makeError(
-        ExitCode::Device, "of the ", count,
-        " hosts GROUP_RANK 0 did not come within ", limit.count(),
-        " ms, one port above MASTER_PORT=", std::getenv("MASTER_PORT"),
-        " of MASTER_ADDR=", std::getenv("MASTER_ADDR"));
+  return makeError(ExitCode::Device, "of the ", count_,
+                   " hosts GROUP_RANK 0 did not come within ", limit_.count(),
+                   " ms, ", firstHost());
+}
+
+/// Whether one of `count` hosts may have so many bytes to say.
+static Status checkBytes(size_t bytes, uint32_t count) {
+  size_t most = std::min(maxHostText, maxAll / count);
+  return bytes <= most
+             ? Status()
+             : makeError(ExitCode::Device, "a host of ", count, " has ", bytes,
+                         " bytes to tell the others, expected at most ", most);
+}
+
+/// Hears all hosts; `own` stands first.
+static Expected<std::string> hearAll(Rendezvous &meeting, std::string own) {
+  auto texts = meeting.hear();
+  if (!texts) {
+    return texts.status();
   }
-  return std::unique_ptr<HostExchange>(new HostExchange(std::move(channel)));
+  for (const std::string &text : *texts) { // the first is empty
+    Status status = checkBytes(text.size(), uint32_t(texts->size()));
+    if (!status.isOk()) {
+      return status;
+    }
+    own += text;
+  }
+  return own;
+}
+
+Expected<std::string> HostExchange::relay(const std::string &own) {
+  auto all = hearAll(*meeting_, own);
+  Deadline deadline = steady_clock::now() + limit_;
+  std::string answer = encode(all);
+  for (uint32_t host = 1; host < count_; ++host) {
+    meeting_->answer(host, answer, deadline);
+  }
+  return all;
 }
 
 Expected<std::string> HostExchange::exchange(const std::string &own) {
-  std::optional<std::string> answer;
-  if (channel_.send(own, Deadline::max())) {
-    answer = channel_.receive(Deadline::max());
+  if (Status status = checkBytes(own.size(), count_); !status.isOk()) {
+    return status;
   }
-  return answer ? decode(*answer)
-                : Status(ExitCode::Device, "the first host's server has ended");
+  if (meeting_) {
+    return relay(own);
+  }
+  // The first host comes as late as the limit says, and waits as long again.
+  Deadline deadline = steady_clock::now() + 2 * limit_ + moment;
+  if (!channel_.send(own, deadline)) {
+    return Status(ExitCode::Device, "the first host's server has ended");
+  }
+  auto answer = channel_.receive(deadline);
+  if (!answer) {
+    return channel_.isOpen()
+               ? makeError(ExitCode::Device,
+                           "the first host's server did not answer within ",
+                           (2 * limit_ + moment).count(), " ms")
+               : Status(ExitCode::Device, "the first host's server has ended");
+  }
+  return decode(*answer);
 }

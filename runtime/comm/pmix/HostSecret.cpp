@@ -36,7 +36,7 @@ std::string TextCodes::next(std::string_view text) {
 }
 
 HostSecret::HostSecret(std::string key, const std::string &artifact)
-    : key_(codeOf(key, "divisi hosts", {})),
+    : key_(codeOf(key, "hosts", {})),
       artifactKey_(codeOf(key_, "artifact", artifact)) {}
 
 Expected<HostSecret> HostSecret::find(const std::string &artifact) {

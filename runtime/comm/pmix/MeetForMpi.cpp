@@ -52,14 +52,15 @@ static SocketAddress meetingPlace() {
 }
 
 /// Takes over the environment that the server has sent.
-static void takeOver(const std::string &variables) {
-  for (size_t begin = 0, end;
-       (end = variables.find('\0', begin)) != std::string::npos;
-       begin = end + 1) {
-    std::string variable = variables.substr(begin, end - begin);
-    size_t sign = variable.find('=');
-    setenv(variable.substr(0, sign).c_str(), variable.c_str() + sign + 1, 1);
+static Status takeOver(const std::string &text) {
+  auto variables = parseVariables(text);
+  if (!variables) {
+    return variables.status();
   }
+  for (const auto &[name, value] : *variables) {
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  return {};
 }
 
 /// What is the same for all processes is said by the first of them.
@@ -75,11 +76,12 @@ static Expected<std::string> askServer(const Launch &launch,
   std::optional<std::string> answer;
   Channel channel;
   while (true) {
-    channel = connectTo(meetingPlace(), deadline);
+    channel = connectTo({meetingPlace()}, deadline);
     if (channel.isOpen() &&
-        channel.send(std::to_string(launch.local), deadline) &&
+        introduce(channel, launch.local, {}, deadline) == Introduction::Done &&
         channel.send(std::to_string(launch.self), deadline)) {
-      answer = channel.receive(deadline + 2 * timeout + moment);
+      // As long as the servers of hosts wait for each other, and a bit.
+      answer = channel.receive(deadline + 3 * timeout + 2 * moment);
     }
     if (answer || steady_clock::now() > deadline) {
       break;
@@ -119,8 +121,5 @@ Status divisi::rt::meetForMpi(const std::string &library, const Launch &launch,
     }
   }
   auto variables = askServer(launch, timeout);
-  if (variables) {
-    takeOver(*variables);
-  }
-  return variables.status();
+  return variables ? takeOver(*variables) : variables.status();
 }

@@ -10,232 +10,37 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/un.h>
 #include <thread>
-#include <unistd.h>
 
 using namespace divisi;
 using namespace divisi::rt;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// In which a text that is short can be sent, if it can be.
-static constexpr milliseconds moment(1000);
+/// In which a stranger says who it is, if it can.
+static constexpr milliseconds patience(5000);
 
-/// More is no text of ours.
-static constexpr uint64_t maxText = uint64_t(1) << 30;
+/// How many strangers there may be beyond the parties.
+static constexpr size_t moreStrangers = 32;
 
-SocketAddress divisi::rt::localAddress(const std::string &name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  // A zero in front: no file.
-  size_t count = std::min(name.size(), sizeof(address.sun_path) - 1);
-  std::memcpy(address.sun_path + 1, name.data(), count);
-  SocketAddress result;
-  result.length =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + count);
-  std::memcpy(&result.bytes, &address, result.length);
-  return result;
-}
-
-Expected<SocketAddress> divisi::rt::networkAddress(const std::string &host,
-                                                   uint16_t port) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  int error =
-      getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) {
-    return makeError(ExitCode::Device, "cannot find the host '", host,
-                     "': ", gai_strerror(error));
-  }
-  SocketAddress address;
-  address.length = found->ai_addrlen;
-  std::memcpy(&address.bytes, found->ai_addr, found->ai_addrlen);
-  freeaddrinfo(found);
-  return address;
-}
-
-SocketAddress divisi::rt::anyAddress(const SocketAddress &address) {
-  SocketAddress any = address;
-  if (address.bytes.ss_family == AF_INET6) {
-    reinterpret_cast<sockaddr_in6 &>(any.bytes).sin6_addr = in6addr_any;
-  } else {
-    reinterpret_cast<sockaddr_in &>(any.bytes).sin_addr.s_addr = INADDR_ANY;
-  }
-  return any;
-}
-
-Descriptor &Descriptor::operator=(Descriptor &&other) {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) {
-    close(number_);
-  }
-}
-
-/// How long poll() may wait.
-static int untilThen(Deadline deadline) {
-  auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
-  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
-}
-
-static bool waitFor(int descriptor, short events, Deadline deadline) {
-  pollfd entry{descriptor, events, 0};
-  int count = 0;
-  do {
-    count = poll(&entry, 1, untilThen(deadline));
-  } while (count < 0 && errno == EINTR);
-  return count > 0;
-}
+/// How many are let in before those who have something to say are heard.
+static constexpr int maxAtOnce = 16;
 
 //===----------------------------------------------------------------------===//
-// Channel
-//===----------------------------------------------------------------------===//
-
-bool Channel::send(const std::string &text, Deadline deadline) {
-  uint64_t size = text.size();
-  std::string all(reinterpret_cast<const char *>(&size), sizeof(size));
-  all += text;
-  for (size_t sent = 0; sent < all.size();) {
-    ssize_t count = ::send(socket_.number(), all.data() + sent,
-                           all.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count > 0) {
-      sent += static_cast<size_t>(count);
-    } else if (errno == EAGAIN || errno == EINTR) {
-      if (!waitFor(socket_.number(), POLLOUT, deadline)) {
-        return false;
-      }
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
-void Channel::read() {
-  char buffer[65536];
-  while (isOpen()) {
-    ssize_t count =
-        recv(socket_.number(), buffer, sizeof(buffer), MSG_DONTWAIT);
-    if (count > 0) {
-      taken_.append(buffer, static_cast<size_t>(count));
-    } else if (count < 0 && errno == EINTR) {
-      continue;
-    } else if (count < 0 && errno == EAGAIN) {
-      return;
-    } else {
-      socket_ = Descriptor();
-    }
-  }
-}
-
-std::optional<std::string> Channel::next() {
-  uint64_t size = 0;
-  if (taken_.size() < sizeof(size)) {
-    return std::nullopt;
-  }
-  std::memcpy(&size, taken_.data(), sizeof(size));
-  if (size > maxText) {
-    socket_ = Descriptor();
-    return std::nullopt;
-  }
-  if (taken_.size() < sizeof(size) + size) {
-    return std::nullopt;
-  }
-  std::string text = taken_.substr(sizeof(size), size);
-  taken_.erase(0, sizeof(size) + size);
-  return text;
-}
-
-std::optional<std::string> Channel::receive(Deadline deadline) {
-  std::optional<std::string> text = next();
-  while (!text && isOpen() && waitFor(socket_.number(), POLLIN, deadline)) {
-    read();
-    text = next();
-  }
-  return text;
-}
-
-// The code stands in front, with a zero behind.
-std::string divisi::rt::encode(const Expected<std::string> &answer) {
-  std::string text = std::to_string(static_cast<int>(answer.status().code()));
-  text += '\0';
-  return text + (answer ? *answer : answer.status().message());
-}
-
-Expected<std::string> divisi::rt::decode(const std::string &text) {
-  int code = 0;
-  size_t end = text.find('\0');
-  if (end == std::string::npos) {
-    return Status(ExitCode::Device, "another program answers");
-  }
-  std::from_chars(text.data(), text.data() + end, code);
-  std::string rest = text.substr(end + 1);
-  return code == 0 ? Expected(rest) : Status(static_cast<ExitCode>(code), rest);
-}
-
-/// Whether the other end is of this user, where the system tells.
-static bool isOwn(int socket) {
-  ucred peer{};
-  socklen_t length = sizeof(peer);
-  sockaddr_storage address{};
-  socklen_t addressLength = sizeof(address);
-  bool isLocal = getsockname(socket, reinterpret_cast<sockaddr *>(&address),
-                             &addressLength) == 0 &&
-                 address.ss_family == AF_UNIX;
-  return !isLocal ||
-         (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-          peer.uid == geteuid());
-}
-
-static Descriptor makeSocket(const SocketAddress &address) {
-  return Descriptor(socket(address.bytes.ss_family,
-                           SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-Channel divisi::rt::connectTo(const SocketAddress &address, Deadline deadline) {
-  constexpr milliseconds moment(10);
-  do {
-    Descriptor socket = makeSocket(address);
-    int result = connect(socket.number(),
-                         reinterpret_cast<const sockaddr *>(&address.bytes),
-                         address.length);
-    if (result != 0 && errno == EINPROGRESS &&
-        waitFor(socket.number(), POLLOUT, deadline)) {
-      socklen_t length = sizeof(result);
-      getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &result, &length);
-    }
-    if (result == 0 && isOwn(socket.number())) {
-      return Channel(std::move(socket));
-    }
-    std::this_thread::sleep_for(moment);
-  } while (steady_clock::now() < deadline);
-  return Channel();
-}
-
-//===----------------------------------------------------------------------===//
-// Rendezvous
+// The socket
 //===----------------------------------------------------------------------===//
 
 /// One that ended just now may still have the address.
 static bool listenAt(const SocketAddress &address, Descriptor &listener) {
-  constexpr milliseconds patience(2000), nap(20);
-  Deadline deadline = steady_clock::now() + patience;
+  constexpr milliseconds grace(2000), nap(20);
+  Deadline deadline = steady_clock::now() + grace;
   int yes = 1; // also while connections of an earlier one are ending
   while (true) {
     listener = makeSocket(address);
     setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (bind(listener.number(),
-             reinterpret_cast<const sockaddr *>(&address.bytes),
-             address.length) == 0 &&
+    if (bind(listener.number(), address.get(), address.length) == 0 &&
         listen(listener.number(), SOMAXCONN) == 0) {
       return true;
     }
@@ -247,80 +52,183 @@ static bool listenAt(const SocketAddress &address, Descriptor &listener) {
 }
 
 Expected<Rendezvous> Rendezvous::open(const SocketAddress &address,
-                                      uint32_t count, Names names,
-                                      milliseconds limit) {
+                                      Meeting meeting) {
   Descriptor listener;
   if (!listenAt(address, listener)) {
-    return makeError(ExitCode::Usage, "the ", count, " ", names.all,
+    return makeError(ExitCode::Usage, "the ", meeting.count, " ", meeting.all,
                      " cannot connect: ", std::strerror(errno),
-                     "; is there another one with ", names.number, " 0?");
+                     "; is there another one with ", meeting.number, " 0?");
   }
-  return Rendezvous(names, std::move(listener), count, limit);
+  return Rendezvous(std::move(meeting), std::move(listener));
 }
 
-Rendezvous::Rendezvous(Names names, Descriptor listener, uint32_t count,
-                       milliseconds limit)
-    : names_(names), listener_(std::move(listener)), limit_(limit),
-      deadline_(steady_clock::now() + limit), parties_(count) {}
+Rendezvous::Rendezvous(Meeting meeting, Descriptor listener)
+    : meeting_(std::move(meeting)), listener_(std::move(listener)),
+      deadline_(steady_clock::now() + meeting_.limit),
+      parties_(meeting_.count) {}
 
 void Rendezvous::accept() {
-  while (true) {
+  for (int i = 0; i < maxAtOnce; ++i) {
     Descriptor socket(accept4(listener_.number(), nullptr, nullptr,
                               SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.number() < 0) {
       return;
     }
-    if (isOwn(socket.number())) {
-      strangers_.emplace_back(std::move(socket));
+    if (!isOwn(socket.number())) {
+      continue;
     }
+    if (strangers_.size() >= parties_.size() + moreStrangers) {
+      strangers_.pop_front();
+    }
+    strangers_.push_back(
+        {Channel(std::move(socket)), steady_clock::now() + patience, {}, {}});
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Strangers
+//===----------------------------------------------------------------------===//
+
+void Rendezvous::claim(Channel channel, uint32_t number) {
+  channel.allow(maxHostText);
+  if (!parties_[number].isOpen()) {
+    parties_[number] = std::move(channel);
+    return;
+  }
+  (void)channel.send(
+      encode(makeError(ExitCode::Usage, "of the ", parties_.size(), " ",
+                       meeting_.all, " another one is ", meeting_.number, " ",
+                       number, ", too")),
+      steady_clock::now());
+}
+
+/// Answers a greeting, or looks at the proof that comes then. Whether the
+/// stranger may stay one.
+bool Rendezvous::greet(Stranger &stranger, const std::string &text) {
+  const HostSecret &secret = *meeting_.secret;
+  if (stranger.nonce.empty()) {
+    auto greeting = parseGreeting(text);
+    if (!greeting || greeting->number >= parties_.size() ||
+        !isAwaited(greeting->number)) {
+      return false;
+    }
+    stranger.greeting = *greeting;
+    stranger.nonce = makeNonce();
+    return !stranger.nonce.empty() &&
+           stranger.channel.send(stranger.nonce + secret.prove(HostEnd::First,
+                                                               *greeting,
+                                                               stranger.nonce),
+                                 steady_clock::now());
+  }
+  Proof proof =
+      secret.check(HostEnd::Other, stranger.greeting, stranger.nonce, text);
+  uint32_t number = stranger.greeting.number;
+  if (proof == Proof::None) {
+    ++unknown_;
+  } else if (proof == Proof::Artifact) {
+    wrong_ = makeError(ExitCode::Invalid, "of the ", parties_.size(), " ",
+                       meeting_.all, " ", meeting_.number, " ", number,
+                       " has another artifact than ", meeting_.number, " 0");
+  } else {
+    stranger.channel.guard(
+        secret.codesOf(HostEnd::First, stranger.greeting, stranger.nonce),
+        secret.codesOf(HostEnd::Other, stranger.greeting, stranger.nonce));
+    claim(std::move(stranger.channel), number);
+  }
+  return false;
 }
 
 void Rendezvous::seat() {
-  for (Channel &stranger : strangers_) {
-    std::optional<std::string> text = stranger.next();
+  for (Stranger &stranger : strangers_) {
+    std::optional<std::string> text = stranger.channel.next();
     if (!text) {
       continue;
     }
-    uint32_t number = 0;
-    auto [end, error] =
-        std::from_chars(text->data(), text->data() + text->size(), number);
-    Channel channel = std::move(stranger);
-    if (error != std::errc() || number >= parties_.size()) {
+    if (meeting_.secret) {
+      if (!greet(stranger, *text)) {
+        stranger.channel.close();
+      }
       continue;
     }
-    if (!parties_[number].isOpen()) {
-      parties_[number] = std::move(channel);
-    } else {
-      (void)channel.send(
-          encode(makeError(ExitCode::Usage, "of the ", parties_.size(), " ",
-                           names_.all, " another one is ", names_.number, " ",
-                           number, ", too")),
-          steady_clock::now() + moment);
+    Channel channel = std::move(stranger.channel);
+    auto number = parseNumber(*text);
+    if (number && *number < parties_.size()) {
+      claim(std::move(channel), *number);
     }
   }
-  std::erase_if(strangers_,
-                [](const Channel &channel) { return !channel.isOpen(); });
+  Deadline now = steady_clock::now();
+  std::erase_if(strangers_, [&](const Stranger &stranger) {
+    return !stranger.channel.isOpen() || stranger.end <= now;
+  });
+}
+
+Introduction divisi::rt::introduce(Channel &channel, uint32_t number,
+                                   const std::optional<HostSecret> &secret,
+                                   Deadline deadline) {
+  if (!secret) {
+    channel.allow(maxHostText);
+    return channel.send(std::to_string(number), deadline) ? Introduction::Done
+                                                          : Introduction::Gone;
+  }
+  Greeting greeting = {number, makeNonce()};
+  if (!channel.send(makeGreeting(greeting), deadline)) {
+    return Introduction::Gone;
+  }
+  auto text = channel.receive(deadline);
+  if (!text || text->size() != nonceBytes + proofBytes) {
+    return Introduction::Gone;
+  }
+  std::string nonce = text->substr(0, nonceBytes);
+  Proof proof = secret->check(HostEnd::First, greeting, nonce,
+                              std::string_view(*text).substr(nonceBytes));
+  // Also where the other end does not know this one, for it to say so.
+  if (!channel.send(secret->prove(HostEnd::Other, greeting, nonce), deadline)) {
+    return Introduction::Gone;
+  }
+  if (proof == Proof::None) {
+    return Introduction::OtherKey;
+  }
+  channel.guard(secret->codesOf(HostEnd::Other, greeting, nonce),
+                secret->codesOf(HostEnd::First, greeting, nonce));
+  channel.allow(maxHostText);
+  return proof == Proof::Same ? Introduction::Done
+                              : Introduction::OtherArtifact;
+}
+
+//===----------------------------------------------------------------------===//
+// Parties
+//===----------------------------------------------------------------------===//
+
+/// An end is noticed also behind a text that nobody has asked for.
+void Rendezvous::takeFrom(Channel &channel, short events) {
+  if (events != 0 && channel.hasText()) {
+    channel.close();
+  } else if (events != 0) {
+    channel.read();
+  }
 }
 
 bool Rendezvous::takeIn(Deadline deadline) {
+  if (steady_clock::now() >= deadline) {
+    return false;
+  }
   std::vector<pollfd> entries = {{listener_.number(), POLLIN, 0}};
   std::vector<Channel *> channels;
-  for (std::vector<Channel> *list : {&strangers_, &parties_}) {
-    for (Channel &channel : *list) {
-      if (channel.isOpen()) {
-        entries.push_back({channel.descriptor(), POLLIN, 0});
-        channels.push_back(&channel);
-      }
+  auto add = [&](Channel &channel) {
+    if (channel.isOpen()) {
+      short events = channel.hasText() ? POLLRDHUP : POLLIN | POLLRDHUP;
+      entries.push_back({channel.descriptor(), events, 0});
+      channels.push_back(&channel);
     }
+  };
+  for (Stranger &stranger : strangers_) {
+    add(stranger.channel);
+    deadline = std::min(deadline, stranger.end);
   }
-  int count = poll(entries.data(), entries.size(), untilThen(deadline));
-  if (count <= 0) {
-    return count < 0 && errno == EINTR;
-  }
-  for (size_t i = 0; i < channels.size(); ++i) {
-    if (entries[i + 1].revents != 0) {
-      channels[i]->read();
+  std::ranges::for_each(parties_, add);
+  if (poll(entries.data(), entries.size(), untilThen(deadline)) > 0) {
+    for (size_t i = 0; i < channels.size(); ++i) {
+      takeFrom(*channels[i], entries[i + 1].revents);
     }
   }
   seat();
@@ -333,53 +241,62 @@ bool Rendezvous::takeIn(Deadline deadline) {
 Status Rendezvous::absence(const std::string &numbers,
                            const std::string &why) const {
   return makeError(ExitCode::Device, "of the ", parties_.size(), " ",
-                   names_.all, " ", names_.number, " ", numbers, " ", why);
+                   meeting_.all, " ", meeting_.number, " ", numbers, " ", why);
 }
 
 Expected<std::vector<std::string>> Rendezvous::hear() {
+  if (listener_.number() < 0) {
+    deadline_ = steady_clock::now() + meeting_.limit;
+  }
   auto texts = hearAll();
   listener_ = Descriptor();
   strangers_.clear();
-  deadline_ = Deadline::max();
   return texts;
 }
 
 Expected<std::vector<std::string>> Rendezvous::hearAll() {
-  std::vector<std::optional<std::string>> texts(parties_.size());
-  std::vector<bool> wasThere(parties_.size());
+  std::vector<std::string> texts(parties_.size());
+  std::vector<bool> isHeard(parties_.size()), wasThere(parties_.size());
   while (true) {
     std::string absent;
     for (size_t i = 0; i < parties_.size(); ++i) {
-      if (!texts[i]) {
-        texts[i] = parties_[i].next();
+      if (!isAwaited(i)) {
+        continue;
+      }
+      if (!isHeard[i]) {
+        auto text = parties_[i].next();
+        isHeard[i] = text.has_value();
+        texts[i] = text.value_or("");
       }
       if (wasThere[i] && !parties_[i].isOpen()) {
         return ended(i);
       }
       wasThere[i] = parties_[i].isOpen();
-      if (!texts[i]) {
+      if (!isHeard[i]) {
         absent += (absent.empty() ? "" : ", ") + std::to_string(i);
       }
     }
     if (absent.empty()) {
-      break;
+      return texts;
+    }
+    if (!wrong_.isOk()) {
+      return wrong_;
     }
     if (!takeIn(deadline_)) {
-      return absence(absent, "did not come within " +
-                                 std::to_string(limit_.count()) + " ms");
+      std::string why = "did not come within " +
+                        std::to_string(meeting_.limit.count()) + " ms";
+      return absence(absent, unknown_ == 0 ? why
+                                           : why + "; who has come instead, " +
+                                                 std::to_string(unknown_) +
+                                                 " times, has another key");
     }
   }
-  std::vector<std::string> all;
-  for (std::optional<std::string> &text : texts) {
-    all.push_back(std::move(*text));
-  }
-  return all;
 }
 
 Status Rendezvous::watch(Deadline deadline) {
   do {
     for (size_t i = 0; i < parties_.size(); ++i) {
-      if (!parties_[i].isOpen()) {
+      if (isAwaited(i) && !parties_[i].isOpen()) {
         return ended(i);
       }
     }
@@ -387,9 +304,10 @@ Status Rendezvous::watch(Deadline deadline) {
   return {};
 }
 
-void Rendezvous::answer(uint32_t party, const std::string &text) {
+void Rendezvous::answer(uint32_t party, const std::string &text,
+                        Deadline deadline) {
   if (parties_[party].isOpen()) {
-    (void)parties_[party].send(text, steady_clock::now() + moment);
+    (void)parties_[party].send(text, deadline);
   }
 }
 

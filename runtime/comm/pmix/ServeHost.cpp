@@ -13,7 +13,6 @@
 #include "runtime/comm/pmix/Rendezvous.h"
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -22,7 +21,6 @@
 #include <filesystem>
 #include <future>
 #include <memory>
-#include <sstream>
 #include <sys/prctl.h>
 #include <thread>
 #include <unistd.h>
@@ -31,6 +29,9 @@ using namespace divisi;
 using namespace divisi::rt;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+/// In which a process of this host takes an answer, if it can.
+static constexpr milliseconds moment(1000);
 
 static Status noPmix(const std::string &why) {
   return makeError(ExitCode::Device,
@@ -100,53 +101,47 @@ private:
 // Who is there
 //===----------------------------------------------------------------------===//
 
-static std::vector<uint32_t> parseNumbers(const std::string &text) {
-  std::vector<uint32_t> numbers;
-  std::istringstream words(text);
-  for (uint32_t number = 0; words >> number;) {
-    numbers.push_back(number);
+/// What the servers of all hosts say; `exchange` stays what they say more by.
+static Expected<std::string>
+hearHosts(const Launch &launch, const std::string &line, milliseconds timeout,
+          std::shared_ptr<HostExchange> &exchange) {
+  auto secret = HostSecret::find(launch.artifact);
+  if (!secret) {
+    return secret.status();
   }
-  return numbers;
+  auto opened = HostExchange::open(launch.host, launch.hosts, timeout,
+                                   std::move(*secret));
+  if (!opened) {
+    return opened.status();
+  }
+  exchange = std::move(*opened);
+  return exchange->exchange(line);
 }
 
-/// The hosts, of lines that each of them has said: the name of the job, of
-/// which the first host's counts, that of the host, and its processes.
-static void parseHosts(const std::string &lines, PmixJob &job) {
-  std::istringstream all(lines);
-  for (std::string line; std::getline(all, line);) {
-    std::istringstream words(line);
-    std::string jobName;
-    PmixHost &host = job.hosts.emplace_back();
-    words >> jobName >> host.name;
-    std::string numbers;
-    std::getline(words, numbers);
-    host.processes = parseNumbers(numbers);
-    if (job.hosts.size() == 1) {
-      job.name = jobName;
-    }
+/// The job of all hosts; `own` is what this one says of itself.
+static Expected<PmixJob> meetHosts(const Launch &launch,
+                                   const std::string &name, const PmixHost &own,
+                                   milliseconds timeout) {
+  std::shared_ptr<HostExchange> exchange;
+  std::string line = makeHostLine(name, own);
+  auto lines = launch.hosts == 1 ? Expected<std::string>(line)
+                                 : hearHosts(launch, line, timeout, exchange);
+  auto found = lines ? parseHostLines(*lines, launch.hosts, launch.size)
+                     : Expected<HostLines>(lines.status());
+  if (!found) {
+    return found.status();
   }
-}
-
-/// What the first server of all tells of them; `line` is what this one says.
-static Expected<PmixJob>
-meetHosts(const Launch &launch, const std::string &line, milliseconds timeout) {
-  PmixJob job;
-  job.self = launch.host;
-  if (launch.hosts == 1) {
-    parseHosts(line, job);
-    return job;
+  PmixJob job{found->job, std::move(found->hosts), launch.host, {}, {}};
+  if (job.hosts[job.self].processes != own.processes) {
+    return makeError(ExitCode::Device, "host ", job.self,
+                     " has other processes than this one, which is number ",
+                     job.self, ", too");
   }
-  auto exchange = HostExchange::open(launch.host, launch.hosts, timeout);
-  auto lines = exchange ? (*exchange)->exchange(line)
-                        : Expected<std::string>(exchange.status());
-  if (!lines) {
-    return lines.status();
+  if (exchange) {
+    job.exchange = [exchange](const std::string &text) {
+      return exchange->exchange(text);
+    };
   }
-  parseHosts(*lines, job);
-  job.exchange = [exchange = std::shared_ptr(std::move(*exchange))](
-                     const std::string &own) {
-    return exchange->exchange(own);
-  };
   return job;
 }
 
@@ -162,17 +157,18 @@ static Expected<PmixJob> findJob(Rendezvous &meeting, const Launch &launch,
   // Two hosts may have the same name, and be the same.
   char name[256] = "";
   (void)gethostname(name, sizeof(name) - 1);
-  std::string line =
-      "divisi-" + std::to_string(getpid()) + "-" +
-      std::to_string(steady_clock::now().time_since_epoch().count()) + " " +
-      name + "-" + std::to_string(launch.host);
-  for (const std::string &number : *numbers) {
-    line += " " + number;
+  PmixHost own{name + ("-" + std::to_string(launch.host)), {}};
+  for (const std::string &text : *numbers) {
+    // What is no number is that of no process, which parseHostLines says.
+    own.processes.push_back(parseNumber(text).value_or(launch.size));
   }
+  std::string jobName =
+      "divisi-" + std::to_string(getpid()) + "-" +
+      std::to_string(steady_clock::now().time_since_epoch().count());
   std::promise<Expected<PmixJob>> promise;
   auto job = promise.get_future();
   std::thread([=, promise = std::move(promise)]() mutable {
-    promise.set_value(meetHosts(launch, line + "\n", timeout));
+    promise.set_value(meetHosts(launch, jobName, own, timeout));
   }).detach(); // the process may end while it waits
   constexpr milliseconds nap(10);
   while (job.wait_for(milliseconds(0)) != std::future_status::ready) {
@@ -222,9 +218,11 @@ static void serve(Rendezvous meeting, const std::string &library,
       continue;
     }
     meeting.answer(
-        party, encode(server ? describe(*server,
-                                        job->hosts[job->self].processes[party])
-                             : Expected<std::string>(status)));
+        party,
+        encode(server
+                   ? describe(*server, job->hosts[job->self].processes[party])
+                   : Expected<std::string>(status)),
+        steady_clock::now() + moment);
     status = Status(status.code(), "");
   }
   meeting.waitForEnd();
@@ -233,9 +231,9 @@ static void serve(Rendezvous meeting, const std::string &library,
 Status divisi::rt::startHostServer(const SocketAddress &address,
                                    const std::string &library,
                                    const Launch &launch, milliseconds timeout) {
-  auto meeting =
-      Rendezvous::open(address, launch.localSize,
-                       {"processes of this host", "LOCAL_RANK"}, timeout);
+  auto meeting = Rendezvous::open(
+      address,
+      {launch.localSize, "processes of this host", "LOCAL_RANK", timeout, {}});
   if (!meeting) {
     return meeting.status();
   }

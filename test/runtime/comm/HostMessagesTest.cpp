@@ -13,6 +13,7 @@
 
 using namespace divisi;
 using namespace divisi::rt;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
@@ -103,7 +104,8 @@ TEST(HostMessagesTest, hostsWithOtherProcessesAreNone) {
   for (const char *lines : {"", "j a 0 1 2\n", "j a 0 1\n",
                             "j a 0\nj b 1\nj c 2\n", "j a 0\nj b 1\n"}) {
     EXPECT_THAT(messageOf(lines),
-                HasSubstr("expected 2 hosts with 3 processes, got "));
+                AllOf(HasSubstr("expected 2 hosts with 3 processes, got "),
+                      HasSubstr("; do all have the same WORLD_SIZE?")));
   }
   EXPECT_THAT(messageOf(std::string(300, 'x') + " a 0\nj b 1 2\n"),
               HasSubstr("host 0 does not say which"));

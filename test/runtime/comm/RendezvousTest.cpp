@@ -8,8 +8,11 @@
 
 #include "runtime/comm/pmix/Rendezvous.h"
 
+#include <atomic>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -28,15 +31,15 @@ static Deadline soon() {
 }
 
 static Expected<Rendezvous> openFor(uint32_t count, int64_t limit = 5000) {
-  return Rendezvous::open(address(), count, {"guests", "CHAIR"},
-                          milliseconds(limit));
+  return Rendezvous::open(address(),
+                          {count, "guests", "CHAIR", milliseconds(limit), {}});
 }
 
 /// A party that has said `text`.
 static Channel come(uint32_t number, const std::string &text) {
-  Channel channel = connectTo(address(), soon());
+  Channel channel = connectTo({address()}, soon());
   EXPECT_TRUE(channel.isOpen());
-  EXPECT_TRUE(channel.send(std::to_string(number), soon()));
+  EXPECT_EQ(introduce(channel, number, {}, soon()), Introduction::Done);
   EXPECT_TRUE(channel.send(text, soon()));
   return channel;
 }
@@ -51,8 +54,8 @@ TEST(RendezvousTest, allAreHeardAndAnswered) {
   EXPECT_TRUE(
       meeting->watch(std::chrono::steady_clock::now() + milliseconds(20))
           .isOk());
-  meeting->answer(1, "to b");
-  meeting->answer(2, "to c");
+  meeting->answer(1, "to b", soon());
+  meeting->answer(2, "to c", soon());
   EXPECT_EQ(last.receive(soon()), "to c");
   EXPECT_EQ(second.receive(soon()), "to b");
   // And once more: a text that is longer than what a socket holds.
@@ -111,7 +114,7 @@ TEST(RendezvousTest, strangersAndDoublesAreSentAway) {
   ASSERT_TRUE(meeting);
   Channel party = come(0, "here"), twin = come(0, "me, too"),
           far = come(7, "there");
-  Channel stranger = connectTo(address(), soon());
+  Channel stranger = connectTo({address()}, soon());
   EXPECT_TRUE(stranger.send("hello", soon()));
   EXPECT_FALSE(meeting->hear());
   auto refusal = twin.receive(soon());
@@ -149,17 +152,229 @@ TEST(RendezvousTest, aPlaceThatIsTakenIsRefused) {
 
 TEST(RendezvousTest, nobodyHasOpenedIt) {
   auto begin = std::chrono::steady_clock::now();
-  EXPECT_FALSE(connectTo(address(), begin + milliseconds(50)).isOpen());
+  EXPECT_FALSE(connectTo({address()}, begin + milliseconds(50)).isOpen());
   EXPECT_LT(std::chrono::steady_clock::now(), begin + milliseconds(5000));
 }
 
-TEST(RendezvousTest, anAnswerIsATextOrAnError) {
-  std::string text("a\0b", 3);
-  EXPECT_EQ(*decode(encode(text)), text);
-  EXPECT_EQ(*decode(encode(std::string())), "");
-  auto failure = decode(encode(Status(ExitCode::Usage, "wrong")));
-  ASSERT_FALSE(failure);
-  EXPECT_EQ(failure.status().code(), ExitCode::Usage);
-  EXPECT_EQ(failure.status().message(), "wrong");
-  EXPECT_EQ(decode("HTTP").status().message(), "another program answers");
+/// Of the memory that is in use, what the process has at most had, in bytes.
+static size_t peakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return size_t(usage.ru_maxrss) * 1024;
+}
+
+/// Sends without waiting, until nobody takes more or `bytes` are gone.
+static void flood(const Channel &channel, size_t bytes) {
+  std::string block(1 << 16, '\xff');
+  for (size_t sent = 0; sent < bytes; sent += block.size()) {
+    if (send(channel.descriptor(), block.data(), block.size(), MSG_NOSIGNAL) <=
+        0) {
+      return;
+    }
+  }
+}
+
+TEST(RendezvousTest, strangersSayLittle) {
+  auto meeting = openFor(1, 300);
+  ASSERT_TRUE(meeting);
+  size_t before = peakMemory();
+  std::vector<std::thread> strangers;
+  for (int i = 0; i < 7; ++i) {
+    strangers.emplace_back([] {
+      Channel channel = connectTo({address()}, soon());
+      fcntl(channel.descriptor(), F_SETFL, 0); // it waits from now on
+      // A text of as many bytes as may be, or of more.
+      std::string length("\0\0\0\1", 4);
+      send(channel.descriptor(), length.data(), length.size(), MSG_NOSIGNAL);
+      flood(channel, size_t(1) << 28);
+    });
+  }
+  EXPECT_FALSE(meeting->hear());
+  for (std::thread &stranger : strangers) {
+    stranger.join();
+  }
+  EXPECT_LT(peakMemory() - before, size_t(1) << 24);
+}
+
+/// One that always has something to say, but never all of it.
+TEST(RendezvousTest, theTimeOutHoldsForThoseThatGoOnTalking) {
+  auto meeting = openFor(1, 300);
+  ASSERT_TRUE(meeting);
+  Channel party = connectTo({address()}, soon());
+  ASSERT_EQ(introduce(party, 0, {}, soon()), Introduction::Done);
+  std::atomic<bool> isOver = false;
+  std::thread talker([&] {
+    std::string length("\0\0\1\0", 4);
+    send(party.descriptor(), length.data(), length.size(), MSG_NOSIGNAL);
+    while (!isOver) {
+      send(party.descriptor(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  });
+  auto begin = std::chrono::steady_clock::now();
+  auto texts = meeting->hear();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(3000));
+  isOver = true;
+  talker.join();
+  ASSERT_FALSE(texts);
+  EXPECT_THAT(texts.status().message(), HasSubstr("CHAIR 0 did not come"));
+}
+
+TEST(RendezvousTest, theOldestStrangersMakeRoom) {
+  auto meeting = openFor(1);
+  ASSERT_TRUE(meeting);
+  std::vector<Channel> strangers;
+  std::thread crowd([&] {
+    for (int i = 0; i < 200; ++i) {
+      strangers.push_back(connectTo({address()}, soon()));
+    }
+    strangers.push_back(come(0, "here"));
+  });
+  auto texts = meeting->hear();
+  crowd.join();
+  ASSERT_TRUE(texts);
+  EXPECT_EQ(texts->front(), "here");
+}
+
+/// What nobody asks for is not taken in, and an end behind it is noticed.
+TEST(RendezvousTest, nobodyIsHeardWhoIsNotAsked) {
+  auto meeting = openFor(1);
+  ASSERT_TRUE(meeting);
+  Channel party = come(0, "here");
+  ASSERT_TRUE(meeting->hear());
+  size_t before = peakMemory();
+  std::thread talker([&] {
+    std::string text(1 << 20, 'x');
+    while (party.send(text,
+                      std::chrono::steady_clock::now() + milliseconds(100))) {
+    }
+    party.close();
+  });
+  meeting->waitForEnd();
+  talker.join();
+  EXPECT_LT(peakMemory() - before, size_t(1) << 24);
+}
+
+//===----------------------------------------------------------------------===//
+// Parties with a secret
+//===----------------------------------------------------------------------===//
+
+static HostSecret secret(const std::string &key = "a key",
+                         const std::string &artifact = "an artifact") {
+  return HostSecret(key, artifact);
+}
+
+static Expected<Rendezvous> openSecretly(int64_t limit = 500) {
+  return Rendezvous::open(address(),
+                          {2, "hosts", "CHAIR", milliseconds(limit), secret()});
+}
+
+/// What party 1 with that secret is told, and what is heard of it.
+static std::pair<Introduction, Expected<std::vector<std::string>>>
+meetWith(const HostSecret &other) {
+  auto meeting = openSecretly();
+  EXPECT_TRUE(meeting);
+  Introduction met = Introduction::Gone;
+  std::thread party([&] {
+    Channel channel = connectTo({address()}, soon());
+    met = introduce(channel, 1, other, soon());
+    channel.send("here", soon());
+    channel.receive(std::chrono::steady_clock::now() + milliseconds(500));
+  });
+  auto texts = meeting->hear();
+  meeting->answer(1, "welcome", soon());
+  party.join();
+  return {met, texts};
+}
+
+TEST(SecretMeetingTest, whoHasTheSecretIsHeard) {
+  auto [met, texts] = meetWith(secret());
+  EXPECT_EQ(met, Introduction::Done);
+  ASSERT_TRUE(texts);
+  EXPECT_THAT(*texts, ElementsAre("", "here"));
+}
+
+TEST(SecretMeetingTest, anotherKeyIsNot) {
+  auto [met, texts] = meetWith(secret("another key"));
+  EXPECT_EQ(met, Introduction::OtherKey);
+  ASSERT_FALSE(texts);
+  EXPECT_EQ(texts.status().code(), ExitCode::Device);
+  EXPECT_THAT(texts.status().message(), HasSubstr("CHAIR 1 did not come"));
+}
+
+TEST(SecretMeetingTest, anotherArtifactIsSaid) {
+  auto [met, texts] = meetWith(secret("a key", "another"));
+  EXPECT_EQ(met, Introduction::OtherArtifact);
+  ASSERT_FALSE(texts);
+  EXPECT_EQ(texts.status().code(), ExitCode::Invalid);
+  EXPECT_THAT(
+      texts.status().message(),
+      HasSubstr("of the 2 hosts CHAIR 1 has another artifact than CHAIR 0"));
+}
+
+/// Says texts to who has opened the socket, as they are.
+static void say(const std::vector<std::string> &texts) {
+  Channel channel = connectTo({address()}, soon());
+  for (const std::string &text : texts) {
+    channel.send(text, soon());
+    channel.receive(std::chrono::steady_clock::now() + milliseconds(100));
+  }
+}
+
+TEST(SecretMeetingTest, whoProvesNothingIsCounted) {
+  auto meeting = openSecretly();
+  ASSERT_TRUE(meeting);
+  std::string nonce(nonceBytes, 'n'), zeros(proofBytes, '\0');
+  std::thread strangers([&] {
+    say({"1", "here"});
+    say({makeGreeting({1, nonce}), "short"});
+    say({makeGreeting({1, nonce}), zeros});
+    say({makeGreeting({0, nonce}), zeros}); // of who has opened the socket
+    say({makeGreeting({2, nonce}), zeros}); // of nobody
+  });
+  auto texts = meeting->hear();
+  strangers.join();
+  ASSERT_FALSE(texts);
+  EXPECT_THAT(texts.status().message(),
+              HasSubstr("CHAIR 1 did not come within 500 ms; who has come "
+                        "instead, 2 times, has another key"));
+}
+
+/// What was said in an earlier meeting proves nothing in this one, and what
+/// the first says is no proof of another.
+TEST(SecretMeetingTest, whatOthersHaveSaidIsNoProof) {
+  Greeting greeting = {1, std::string(nonceBytes, 'n')};
+  std::string nonce(nonceBytes, 'm');
+  std::string proof = secret().prove(HostEnd::Other, greeting, nonce);
+  EXPECT_EQ(secret().check(HostEnd::Other, greeting, nonce, proof),
+            Proof::Same);
+  EXPECT_EQ(secret().check(HostEnd::First, greeting, nonce, proof),
+            Proof::None);
+  EXPECT_EQ(secret().check(HostEnd::Other, greeting, greeting.nonce, proof),
+            Proof::None);
+  EXPECT_EQ(secret().check(HostEnd::Other, {0, greeting.nonce}, nonce, proof),
+            Proof::None);
+  auto meeting = openSecretly();
+  ASSERT_TRUE(meeting);
+  std::thread stranger([&] { say({makeGreeting(greeting), proof}); });
+  EXPECT_FALSE(meeting->hear());
+  stranger.join();
+}
+
+/// A text of one who came between two that know each other.
+TEST(SecretMeetingTest, textsHaveCodes) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  Channel sender{Descriptor(ends[0])}, receiver{Descriptor(ends[1])};
+  sender.guard(TextCodes("key"), TextCodes("back"));
+  receiver.guard(TextCodes("back"), TextCodes("key"));
+  EXPECT_TRUE(sender.send("one", soon()));
+  EXPECT_TRUE(sender.send("two", soon()));
+  EXPECT_EQ(receiver.receive(soon()), "one");
+  EXPECT_EQ(receiver.receive(soon()), "two");
+  // The first one again, in the place of the third.
+  sender.guard(TextCodes("key"), TextCodes("back"));
+  EXPECT_TRUE(sender.send("one", soon()));
+  EXPECT_FALSE(receiver.receive(soon()));
+  EXPECT_FALSE(receiver.isOpen());
 }

@@ -43,6 +43,8 @@ struct Launch {
   uint32_t localSize = 1; ///< How many there are on this host.
   uint32_t host = 0;      ///< Which host this is.
   uint32_t hosts = 1;     ///< How many there are.
+  // Of who is started:
+  std::string artifact; ///< The hash of what they run together, if anything.
 };
 
 /// Who has started this process, by the environment: torchrun if
@@ -93,7 +95,8 @@ public:
 /// process, before it has threads. Fails with Device if the library or PMIx is
 /// missing, with what to install, and if processes of this host, or other
 /// hosts, do not come within `timeout`; with Usage of srun without a server of
-/// its own.
+/// its own, and of hosts with different keys, which a network between them does
+/// not keep from others; with Invalid of hosts with different artifacts.
 Status meetForMpi(const std::string &library, const Launch &launch,
                   std::chrono::milliseconds timeout);
 

@@ -45,9 +45,11 @@ class Processes {
 public:
   /// Those that a launcher has started; null if this process is alone. From now
   /// on, what it writes to stderr has its number before each line. `timeout`
-  /// bounds every wait for others.
+  /// bounds every wait for others. `artifact` is what they run together; empty:
+  /// each its own.
   static Expected<std::unique_ptr<Processes>>
-  join(std::chrono::milliseconds timeout, ProcessReports reports);
+  join(std::chrono::milliseconds timeout, const std::string &artifact,
+       ProcessReports reports);
   /// Waits for the others, so that none is ended while it writes; after a
   /// failure of the transport for a moment only, and the process then ends.
   ~Processes();
