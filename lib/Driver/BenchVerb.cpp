@@ -53,7 +53,10 @@ struct DeviceUse {
 
 class BenchVerb : public Verb {
 public:
-  BenchVerb() : Verb("bench") {}
+  BenchVerb() : Verb("bench") {
+    sessionFlags_.alike.add(warmUp_);
+    sessionFlags_.alike.add(repeat_);
+  }
   Status run() override;
 
 private:

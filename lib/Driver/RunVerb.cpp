@@ -32,7 +32,7 @@ namespace {
 
 class RunVerb : public Verb {
 public:
-  RunVerb() : Verb("run") {}
+  RunVerb() : Verb("run") { sessionFlags_.alike.add(repeat_); }
   Status run() override;
 
 private:

@@ -28,41 +28,43 @@ using namespace llvm;
 using namespace divisi;
 
 SessionFlags::SessionFlags(cl::SubCommand &verb)
-    : backends("backend", cl::sub(verb), on(ActsOn::Run),
+    : backends(alike, "backend", cl::sub(verb), on(ActsOn::Run),
                cl::value_desc("LIST"), cl::init("cpu,reference"),
                cl::desc("backends in order of preference")),
-      threads("threads-per-device", cl::sub(verb), on(ActsOn::Run),
+      threads(alike, "threads-per-device", cl::sub(verb), on(ActsOn::Run),
               cl::value_desc("N"), cl::init(1),
               cl::desc("threads of the kernels of one device")),
-      verify("verify", cl::sub(verb), on(ActsOn::Run),
+      verify(alike, "verify", cl::sub(verb), on(ActsOn::Run),
              cl::desc("check the hashes of all weights while loading")),
-      timeout("timeout", cl::sub(verb), on(ActsOn::Run), cl::value_desc("MS"),
-              cl::init(60000),
+      timeout(alike, "timeout", cl::sub(verb), on(ActsOn::Run),
+              cl::value_desc("MS"), cl::init(60000),
               cl::desc("how long a device may wait for others, or run one "
                        "kernel, before the run fails")),
       noIndexCheck(
-          "no-index-check", cl::sub(verb), on(ActsOn::Run),
+          alike, "no-index-check", cl::sub(verb), on(ActsOn::Run),
           cl::desc("do not check the indices of gathers: a bad one reads zeros "
                    "(or counts as 0, if several indices select an element)")),
-      noPack("no-pack", cl::sub(verb), on(ActsOn::Run),
+      noPack(alike, "no-pack", cl::sub(verb), on(ActsOn::Run),
              cl::desc("reorder weights for kernels in each run, not once at "
                       "load: for comparison")),
-      noGraphs("no-graphs", cl::sub(verb), on(ActsOn::Run),
+      noGraphs(alike, "no-graphs", cl::sub(verb), on(ActsOn::Run),
                cl::desc("launch GPU work one by one in every run, not as one "
                         "graph from the second run on")),
-      allowNative("allow-native", cl::sub(verb), on(ActsOn::Run),
+      allowNative(alike, "allow-native", cl::sub(verb), on(ActsOn::Run),
                   cl::desc("run native code of the artifact even if another "
                            "user made it: it can do everything you can")),
-      tf32("tf32", cl::sub(verb), on(ActsOn::Run),
+      tf32(alike, "tf32", cl::sub(verb), on(ActsOn::Run),
            cl::desc("let GPUs round the operands of f32 products to TF32, "
                     "which has 10 fraction bits")),
-      entryName("entry", cl::sub(verb), on(ActsOn::Run), cl::value_desc("NAME"),
+      entryName(alike, "entry", cl::sub(verb), on(ActsOn::Run),
+                cl::value_desc("NAME"),
                 cl::desc("the entry function; needed if there are several")),
-      numProcesses("launch", cl::sub(verb), on(ActsOn::Run),
+      numProcesses(alike, "launch", cl::sub(verb), on(ActsOn::Run),
                    cl::value_desc("N"),
                    cl::desc("start N processes by mpirun, and divide the "
                             "devices among them")),
-      hosts("hosts", cl::sub(verb), on(ActsOn::Run), cl::value_desc("FILE"),
+      hosts(alike, "hosts", cl::sub(verb), on(ActsOn::Run),
+            cl::value_desc("FILE"),
             cl::desc("with --launch: the host file for mpirun, lines 'name "
                      "slots=N'")) {}
 
@@ -216,17 +218,12 @@ SessionFlags::gather(const std::string &own) const {
   return processes_ ? processes_->gather(own) : own;
 }
 
-/// What all processes must have been told alike.
-std::string SessionFlags::describe() const {
-  std::string text;
-  raw_string_ostream(text) << "--backend " << backends
-                           << " --threads-per-device " << threads
-                           << " --entry '" << entryName << "'"
-                           << (noIndexCheck ? " --no-index-check" : "")
-                           << (noPack ? " --no-pack" : "")
-                           << (noGraphs ? " --no-graphs" : "")
-                           << (allowNative ? " --allow-native" : "");
-  return text;
+std::vector<std::string> AlikeFlags::values() const {
+  std::vector<std::string> values;
+  for (const auto &row : rows_) {
+    values.push_back(row());
+  }
+  return values;
 }
 
 /// The entry called `name`, or the only one if it is empty.
@@ -273,7 +270,8 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
   rt::Processes *processes =
       by == RunBy::Processes ? processes_.get() : nullptr;
   if (processes) {
-    status = processes->divide(artifact, describe(), !hosts.empty(), *chosen);
+    status =
+        processes->divide(artifact, alike.values(), !hosts.empty(), *chosen);
     if (!status.isOk()) {
       return status;
     }

@@ -15,7 +15,9 @@
 #include "divisi/runtime/launch/Processes.h"
 
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,6 +48,38 @@ struct LoadedEntry {
 /// Who runs an artifact: the processes of the command, or each alone.
 enum class RunBy { Processes, Each };
 
+/// The flags of which all processes of a run must have been given the same
+/// values: each says so where it is declared, and is compared.
+class AlikeFlags {
+public:
+  /// Adds one, which outlives the table.
+  template <typename T> void add(const llvm::cl::opt<T> &flag) {
+    rows_.push_back([&flag] {
+      std::string text;
+      llvm::raw_string_ostream(text)
+          << "--" << flag.ArgStr << "=" << flag.getValue();
+      return text;
+    });
+  }
+  /// "--NAME=VALUE" of each.
+  std::vector<std::string> values() const;
+
+private:
+  std::vector<std::function<std::string()>> rows_;
+};
+
+/// One of them.
+template <typename T> class AlikeFlag : public llvm::cl::opt<T> {
+public:
+  /// With what llvm::cl::opt takes.
+  template <typename... Modifiers>
+  explicit AlikeFlag(AlikeFlags &flags, const Modifiers &...modifiers)
+      : llvm::cl::opt<T>(modifiers...) {
+    flags.add(*this);
+  }
+  using llvm::cl::opt<T>::operator=;
+};
+
 /// How an artifact is run; shared by run and check. The first call that needs
 /// to know joins the other processes that a launcher has started.
 struct SessionFlags {
@@ -72,24 +106,25 @@ struct SessionFlags {
   /// What all processes say, one behind the other.
   Expected<std::string> gather(const std::string &own) const;
 
+  /// All that follow, and what the verb adds.
+  AlikeFlags alike;
   /// As they were given.
-  llvm::cl::opt<std::string> backends;
-  llvm::cl::opt<int> threads;
-  llvm::cl::opt<bool> verify;
-  llvm::cl::opt<int64_t> timeout;
-  llvm::cl::opt<bool> noIndexCheck;
-  llvm::cl::opt<bool> noPack;
-  llvm::cl::opt<bool> noGraphs;
-  llvm::cl::opt<bool> allowNative;
-  llvm::cl::opt<bool> tf32;
-  llvm::cl::opt<std::string> entryName;
-  llvm::cl::opt<int64_t> numProcesses;
-  llvm::cl::opt<std::string> hosts;
+  AlikeFlag<std::string> backends;
+  AlikeFlag<int> threads;
+  AlikeFlag<bool> verify;
+  AlikeFlag<int64_t> timeout;
+  AlikeFlag<bool> noIndexCheck;
+  AlikeFlag<bool> noPack;
+  AlikeFlag<bool> noGraphs;
+  AlikeFlag<bool> allowNative;
+  AlikeFlag<bool> tf32;
+  AlikeFlag<std::string> entryName;
+  AlikeFlag<int64_t> numProcesses;
+  AlikeFlag<std::string> hosts;
   bool trace = false; ///< Set by the verb: whether runs are traced.
 
 private:
   Status join(const std::string &artifact) const;
-  std::string describe() const;
 
   void noteNativeCode(const rt::Session &session) const;
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <unistd.h>
 
 using namespace divisi;
@@ -143,14 +144,28 @@ Expected<std::string> Processes::gather(const std::string &own) {
   return all;
 }
 
-/// Success if all processes have said the same.
+/// The lines of `text` that are not in `other`, in one.
+static std::string linesBeyond(const std::string &text,
+                               const std::string &other) {
+  std::string found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (("\n" + other + "\n").find("\n" + line + "\n") == std::string::npos) {
+      found += (found.empty() ? "" : " ") + line;
+    }
+  }
+  return found;
+}
+
+/// Success if all processes have said the same; else which lines differ.
 static Status compare(std::span<const std::string> texts, ExitCode code,
                       const std::string &what) {
   for (size_t process = 1; process < texts.size(); ++process) {
     if (texts[process] != texts.front()) {
-      return makeError(code, "the processes have different ", what,
-                       ": process 0 has ", texts.front(), ", and process ",
-                       process, " has ", texts[process]);
+      return makeError(
+          code, "the processes have different ", what, ": process 0 has ",
+          linesBeyond(texts.front(), texts[process]), ", and process ", process,
+          " has ", linesBeyond(texts[process], texts.front()));
     }
   }
   return Status();
@@ -193,17 +208,22 @@ uint32_t Processes::numberOnMachine(uint32_t rank) const {
                              machineOf_[rank]));
 }
 
-Status Processes::divide(const std::string &path, const std::string &flags,
+Status Processes::divide(const std::string &path,
+                         const std::vector<std::string> &flags,
                          bool wantsMachines, SessionOptions &options) {
   auto file = ArtifactFile::open(path, {options.externalFolder, false});
   if (Status status = agree(file.status()); !status.isOk()) {
     return status;
   }
   uint32_t numRanks = file->manifest().num_ranks();
+  std::string all;
+  for (const std::string &flag : flags) {
+    all += (all.empty() ? "" : "\n") + flag;
+  }
   const std::tuple<std::string, ExitCode, std::string> facts[] = {
       {std::string(version()), ExitCode::Version, "versions of divisi"},
       {file->hash(), ExitCode::Invalid, "artifacts (by SHA-256)"},
-      {flags, ExitCode::Usage, "options"}};
+      {all, ExitCode::Usage, "options"}};
   Status status;
   for (const auto &[own, code, what] : facts) {
     auto texts = gatherTexts(*world_, own, kMeeting, timeout_);

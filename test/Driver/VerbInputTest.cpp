@@ -8,6 +8,7 @@
 
 #include "lib/Driver/VerbInput.h"
 
+#include "lib/Driver/Sessions.h"
 #include "lib/Driver/Verbs.h"
 
 #include <gmock/gmock.h>
@@ -29,6 +30,25 @@ TEST(VerbInput, EveryOptionSaysWhatItActsOn) {
           << verb.command.getName().str() << " --" << name.str();
     }
   }
+}
+
+/// What one process of a session may be told in another way, another may wait
+/// for in vain.
+TEST(VerbInput, ProcessesTellEachOtherAllFlagsOfASession) {
+  llvm::cl::SubCommand verb("session");
+  SessionFlags flags(verb);
+  std::vector<std::string> names, told;
+  for (auto [name, option] : verb.OptionsMap) {
+    if (stepOf(*option)) { // no option of LLVM's
+      names.push_back(name.str());
+    }
+  }
+  for (llvm::StringRef value : flags.alike.values()) {
+    EXPECT_TRUE(value.consume_front("--"));
+    told.push_back(value.split('=').first.str());
+  }
+  EXPECT_GE(names.size(), 12u);
+  EXPECT_THAT(told, testing::UnorderedElementsAreArray(names));
 }
 
 TEST(VerbInput, StepsBehindAreRefused) {

@@ -273,13 +273,16 @@ def test_processes_that_were_told_different_things(divisi, mlp, how):
            "-o", "other.divisi")
     run = [PROGRAM, "run", "m.divisi", "--inputs", mlp.inputs]
     other = {"artifact": [*run[:2], "other.divisi", *run[3:]],
-             "options": [*run, "--threads-per-device", 2],
+             "options": [*run, "--threads-per-device", 2, "--tf32",
+                         "--timeout", 50000, "--verify", "--repeat", 2],
              "input": [*run[:4], "gone.npz"]}[how]
     message, code = {
         "artifact": ("the processes have different artifacts (by SHA-256): "
                      "process 0 has ", 4),
         "options": ("the processes have different options: process 0 has "
-                    "--backend cpu,reference --threads-per-device 1", 2),
+                    "--threads-per-device=1 --verify=0 --timeout=60000 --tf32=0 "
+                    "--repeat=1, and process 1 has --threads-per-device=2 "
+                    "--verify=1 --timeout=50000 --tf32=1 --repeat=2", 2),
         "input": ("process 1: cannot read 'gone.npz'", 3)}[how]
     command, environment = under_mpirun(1, *run, ":", "-n", 1, *other)
     done = subprocess.run(command, cwd=divisi.folder, env=environment,

@@ -63,12 +63,12 @@ public:
   /// What all processes say, one behind the other.
   Expected<std::string> gather(const std::string &own);
   /// Gives this process its ranks of the artifact at `path`. `flags` are those
-  /// of which all must have been given the same. Fails on all processes alike:
-  /// with Invalid if artifacts differ, Version if Divisi does, Usage if `flags`
-  /// do or there are more processes than ranks, and if devices that share a
-  /// machine in the plan do not share one and `wantsMachines`; else the first
-  /// process warns of that.
-  Status divide(const std::string &path, const std::string &flags,
+  /// of which all must have been given the same, with their values. Fails on
+  /// all processes alike: with Invalid if artifacts differ, Version if Divisi
+  /// does, Usage if `flags` do or there are more processes than ranks, and if
+  /// devices that share a machine in the plan do not share one and
+  /// `wantsMachines`; else the first process warns of that.
+  Status divide(const std::string &path, const std::vector<std::string> &flags,
                 bool wantsMachines, SessionOptions &options);
 
   /// After divide(): which of the ranks of its machine a local rank is.
@@ -85,7 +85,7 @@ private:
   std::chrono::milliseconds timeout_;
   ProcessReports reports_;
   std::shared_ptr<ProcessWorld> world_;
-  bool isBroken_ = false; ///< The transport has failed.
+  bool isBroken_ = false;           ///< The transport has failed.
   std::vector<uint32_t> machineOf_; ///< By rank.
 
   friend class GatheredOutputs;
