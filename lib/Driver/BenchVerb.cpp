@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "Flags.h"
 #include "ModelRuns.h"
 #include "Outputs.h"
@@ -321,13 +322,13 @@ Status BenchVerb::run() {
     if (json_) {
       runs.push_back(toJSON(subject, sorted, *uses));
     } else if (sessionFlags_.isFirst()) {
-      print(subject, sorted, *uses, outs());
+      print(subject, sorted, *uses, textOut());
     }
   }
   if (json_ && sessionFlags_.isFirst()) {
-    outs() << formatv("{0:2}\n",
-                      json::Value(json::Object{{"schema_version", 1},
-                                               {"runs", std::move(runs)}}));
+    jsonOut() << formatv("{0:2}\n",
+                         json::Value(json::Object{{"schema_version", 1},
+                                                  {"runs", std::move(runs)}}));
   }
   return Status();
 }

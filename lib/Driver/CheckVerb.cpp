@@ -13,6 +13,7 @@
 
 #include "ActsOn.h"
 #include "CheckReport.h"
+#include "Console.h"
 #include "Flags.h"
 #include "ModelRuns.h"
 #include "Sessions.h"
@@ -133,7 +134,7 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
   if (json_) {
     runs_.push_back(toJSON(run));
   } else {
-    printRun(run, outs());
+    printRun(run, textOut());
   }
   return toStatus(run);
 }
@@ -326,9 +327,9 @@ Status CheckVerb::run() {
     status = isArtifact(input_) || named ? checkArtifact() : checkModel();
   }
   if (!runs_.empty()) {
-    outs() << formatv("{0:2}\n",
-                      json::Value(json::Object{{"schema_version", 1},
-                                               {"runs", std::move(runs_)}}));
+    jsonOut() << formatv("{0:2}\n",
+                         json::Value(json::Object{{"schema_version", 1},
+                                                  {"runs", std::move(runs_)}}));
   }
   return status;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "Verbs.h"
 
 #include "divisi/Cluster/ClusterFile.h"
@@ -29,7 +30,7 @@ public:
     if (!cluster) {
       return cluster.status();
     }
-    printClusterYAML(*cluster, outs());
+    printClusterYAML(*cluster, textOut());
     return Status();
   }
 

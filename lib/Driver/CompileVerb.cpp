@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Console.h"
 #include "Flags.h"
 #include "OutputFlag.h"
 #include "Outputs.h"
@@ -235,9 +236,10 @@ Status CompileVerb::writeArtifact() {
     return summary.status();
   }
   if (!summary->unsignedCode.empty()) {
-    errs() << "divisi: warning: the native code of the artifact is not signed, "
-              "and runs only with --allow-native: "
-           << summary->unsignedCode << "\n";
+    textErr()
+        << "divisi: warning: the native code of the artifact is not signed, "
+           "and runs only with --allow-native: "
+        << summary->unsignedCode << "\n";
   }
   auto memory = (*compilation)->memory();
   if (!memory) {
@@ -246,9 +248,9 @@ Status CompileVerb::writeArtifact() {
   // The planner keeps to the limit; a plan that was read need not.
   for (const DeviceMemory &kind : *memory) {
     if (kind.missing() > 0) {
-      errs() << "divisi: warning: a " << nameOf(kind, *memory) << " holds "
-             << kind.held.total() << " bytes under this plan, more than the "
-             << kind.limit << " that it has\n";
+      textErr() << "divisi: warning: a " << nameOf(kind, *memory) << " holds "
+                << kind.held.total() << " bytes under this plan, more than the "
+                << kind.limit << " that it has\n";
     }
   }
   tellWritten(output_,

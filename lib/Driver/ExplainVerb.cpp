@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "Flags.h"
 #include "VerbInput.h"
 #include "Verbs.h"
@@ -139,9 +140,9 @@ Status ExplainVerb::printAnswer(const Report &report) {
     return answer.status();
   }
   if (json_) {
-    outs() << formatv("{0:2}\n", toJSON(*answer));
+    jsonOut() << formatv("{0:2}\n", toJSON(*answer));
   } else {
-    printWhy(*answer, outs());
+    printWhy(*answer, textOut());
   }
   return Status();
 }
@@ -162,13 +163,13 @@ Status ExplainVerb::run() {
     return printAnswer(*report);
   }
   if (json_) {
-    outs() << formatv("{0:2}\n", toJSON(*report));
+    jsonOut() << formatv("{0:2}\n", toJSON(*report));
     return Status();
   }
-  printSummary(*report, outs());
+  printSummary(*report, textOut());
   if (!summary_) {
-    outs() << "\n";
-    printLayers(*report, outs());
+    textOut() << "\n";
+    printLayers(*report, textOut());
   }
   return Status();
 }

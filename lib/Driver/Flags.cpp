@@ -9,6 +9,7 @@
 #include "Flags.h"
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "Outputs.h"
 #include "PlanWatch.h"
 #include "TensorArguments.h"
@@ -261,13 +262,13 @@ divisi::gatherOptions(const ImportFlags &importFlags,
     if (progress) {
       progress(""); // The line of progress makes room.
     }
-    errs() << "divisi: note: " << describe(record) << "\n";
+    textErr() << "divisi: note: " << describe(record) << "\n";
   };
   options->warned = [progress = options->progress](const std::string &text) {
     if (progress) {
       progress("");
     }
-    errs() << "divisi: warning: " << text << "\n";
+    textErr() << "divisi: warning: " << text << "\n";
   };
   return options;
 }

@@ -8,6 +8,8 @@
 
 #include "Outputs.h"
 
+#include "Console.h"
+
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Units.h"
@@ -150,6 +152,6 @@ void divisi::tellWritten(const std::string &path, const std::string &what,
       about && !bytes && !isStdout(path)) {
     bytes = about->st_size;
   }
-  errs() << "wrote " << (isStdout(path) ? "stdout" : path) << ": " << what
-         << (bytes ? ", " + formatBytes(double(*bytes)) : "") << "\n";
+  textErr() << "wrote " << (isStdout(path) ? "stdout" : path) << ": " << what
+            << (bytes ? ", " + formatBytes(double(*bytes)) : "") << "\n";
 }

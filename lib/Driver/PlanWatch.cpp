@@ -8,6 +8,7 @@
 
 #include "PlanWatch.h"
 
+#include "Console.h"
 #include "Process.h"
 #include "ProgressLine.h"
 #include "divisi/Plan/PlanControl.h"
@@ -82,22 +83,24 @@ void PlanWatch::endPlan(const PlanReport &report) {
   interrupts_.reset();
   line_.clear();
   for (const std::string &note : report.notes) {
-    errs() << "divisi: note: " << note << "\n";
+    textErr() << "divisi: note: " << note << "\n";
   }
   for (const std::string &warning : report.warnings) {
-    errs() << "divisi: warning: " << warning << "\n";
+    textErr() << "divisi: warning: " << warning << "\n";
   }
   if (report.stopped == search::Stopped::Time) {
-    errs() << formatv(
+    textErr() << formatv(
         "divisi: note: the time limit of {0:F1} s is over; the best "
         "plan so far is kept: {1}\n",
         *timeLimit_, describe(report));
   } else if (report.stopped == search::Stopped::Interrupted) {
-    errs() << formatv("divisi: note: interrupted after {0:F1} s; the best plan "
-                      "so far is kept: {1}\n",
-                      seconds(), describe(report));
+    textErr() << formatv(
+        "divisi: note: interrupted after {0:F1} s; the best plan "
+        "so far is kept: {1}\n",
+        seconds(), describe(report));
   } else if (isRaised) {
-    errs() << "divisi: note: interrupted when the plan was found; it is kept\n";
+    textErr()
+        << "divisi: note: interrupted when the plan was found; it is kept\n";
   }
 }
 

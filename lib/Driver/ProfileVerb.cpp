@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "Outputs.h"
 #include "Sessions.h"
 #include "Verbs.h"
@@ -133,8 +134,8 @@ divisi::Expected<ProfileRequest> ProfileVerb::request() const {
                                                        "; divisi profile cpu:N "
                                                        "measures processors");
     }
-    errs() << "divisi: note: " << status.message()
-           << "; processors are measured\n";
+    textErr() << "divisi: note: " << status.message()
+              << "; processors are measured\n";
   }
   request.devices = count == 0 ? std::max<int64_t>(cores / threads_, 1) : count;
   return request;
@@ -150,11 +151,11 @@ static std::string valueText(const Measurement &number) {
 }
 
 static void tell(const Measurement &number) {
-  errs() << number.what
-         << (number.kind.empty() ? "" : " by '" + number.kind + "'")
-         << (number.bytes ? ", " + formatBytes(double(number.bytes)) : "")
-         << ": " << valueText(number) << " ("
-         << countText(int64_t(number.rounds), "round") << ")\n";
+  textErr() << number.what
+            << (number.kind.empty() ? "" : " by '" + number.kind + "'")
+            << (number.bytes ? ", " + formatBytes(double(number.bytes)) : "")
+            << ": " << valueText(number) << " ("
+            << countText(int64_t(number.rounds), "round") << ")\n";
 }
 
 /// Nothing in the file is of other machines; who joins several wants to know
@@ -238,7 +239,7 @@ Status ProfileVerb::run() {
   std::vector<std::string> notes(profiler.notes());
   notes.push_back(networkNote(ports));
   for (const std::string &note : notes) {
-    errs() << "divisi: note: " << note << "\n";
+    textErr() << "divisi: note: " << note << "\n";
   }
   if (status = writeFile(output_, fileText(profiler.cluster(), notes));
       !status.isOk()) {
@@ -246,7 +247,7 @@ Status ProfileVerb::run() {
   }
   tellWritten(output_, "cluster of " + countText(request->devices, "device"));
   if (json_) {
-    outs() << formatv("{0:2}\n", toJSON(profiler, *request, notes, ports));
+    jsonOut() << formatv("{0:2}\n", toJSON(profiler, *request, notes, ports));
   }
   return Status();
 }

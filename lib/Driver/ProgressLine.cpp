@@ -8,6 +8,8 @@
 
 #include "ProgressLine.h"
 
+#include "Console.h"
+
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
@@ -39,8 +41,8 @@ ProgressLine::ProgressLine(Elsewhere elsewhere, bool quiet)
 }
 
 void ProgressLine::print(const std::string &text, double seconds) {
-  errs() << (onTerminal_ ? "\r\033[K" : "") << text
-         << (onTerminal_ ? "" : "\n");
+  errs() << (onTerminal_ ? "\r\033[K" : "");
+  textErr() << text << (onTerminal_ ? "" : "\n");
   printedAt_ = seconds;
   waiting_.reset();
 }

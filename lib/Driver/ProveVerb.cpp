@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "JobsFlag.h"
 #include "Outputs.h"
 #include "RuleFiles.h"
@@ -180,9 +181,9 @@ void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
     refused_.push_back(verdict.rule);
   }
   if (!json_) {
-    outs() << formatv("{0}: {1} {2} ({3:F2} s)\n", verdict.rule, standing,
-                      describeVerdict(verdict, rule), verdict.seconds);
-    outs().flush();
+    textOut() << formatv("{0}: {1} {2} ({3:F2} s)\n", verdict.rule, standing,
+                         describeVerdict(verdict, rule), verdict.seconds);
+    flushConsole();
     return;
   }
   json::Object answer{{"rule", verdict.rule},
@@ -206,7 +207,7 @@ void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
 
 Status ProveVerb::conclude(size_t count) {
   if (json_) {
-    outs() << formatv(
+    jsonOut() << formatv(
         "{0:2}\n", json::Value(json::Object{{"schema_version", 1},
                                             {"rules", std::move(answers_)}}));
   } else {
@@ -215,7 +216,7 @@ Status ProveVerb::conclude(size_t count) {
       text +=
           (text.empty() ? "" : ", ") + std::to_string(number) + " " + standing;
     }
-    outs() << countText(int64_t(count), "rule") << ": " << text << "\n";
+    textOut() << countText(int64_t(count), "rule") << ": " << text << "\n";
   }
   if (refused_.empty()) {
     return Status();

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "JobsFlag.h"
 #include "OutputFlag.h"
 #include "Outputs.h"
@@ -144,10 +145,11 @@ Status RulesVerb::generate() const {
   }
   auto made =
       generateRules(options(), *axioms, [&](const GenerateCounts &counts) {
-        errs() << formatv("{0}, {1} operators: {2} graphs, {3} equations up to "
-                          "names, {4} kept\n",
-                          counts.vocabulary, counts.operators,
-                          counts.enumerated, counts.renamed, counts.kept);
+        textErr() << formatv(
+            "{0}, {1} operators: {2} graphs, {3} equations up to "
+            "names, {4} kept\n",
+            counts.vocabulary, counts.operators, counts.enumerated,
+            counts.renamed, counts.kept);
       });
   if (!made) {
     return made.status();
@@ -210,16 +212,17 @@ Status RulesVerb::entail() const {
       options(), *rules, given, /*byElements=*/file_.empty(),
       [&](const EntailCounts &counts) {
         open += counts.open.size();
-        outs() << formatv("{0}, {1} operators: {2} equations, {3} without "
-                          "words, {4} asked about, {5} entailed, {6} open, {7} "
-                          "false elsewhere\n",
-                          counts.vocabulary, counts.operators, counts.equations,
-                          counts.unsaid, counts.asked, counts.entailed,
-                          counts.open.size(), counts.refused);
+        textOut() << formatv(
+            "{0}, {1} operators: {2} equations, {3} without "
+            "words, {4} asked about, {5} entailed, {6} open, {7} "
+            "false elsewhere\n",
+            counts.vocabulary, counts.operators, counts.equations,
+            counts.unsaid, counts.asked, counts.entailed, counts.open.size(),
+            counts.refused);
         for (const Rule &rule : counts.open) {
-          outs() << "  " << rule.summary << "\n";
+          textOut() << "  " << rule.summary << "\n";
         }
-        outs().flush();
+        flushConsole();
       });
   if (!status.isOk() || open == 0) {
     return status;
@@ -244,7 +247,7 @@ Status RulesVerb::run() {
     return status;
   }
   if (table_) {
-    outs() << printGenerateTable();
+    textOut() << printGenerateTable();
     return Status();
   }
   if (action_ == "entail") {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Console.h"
 #include "OutputFlag.h"
 #include "Outputs.h"
 #include "Sessions.h"
@@ -88,8 +89,8 @@ Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
   for (auto [value, tensor] : zip_equal(entry.outputs, outputs)) {
     tensor.setName(value.name);
     named.push_back(&tensor);
-    errs() << value.name << ": " << rt::describe(tensor.type(), tensor.dims())
-           << "\n";
+    textErr() << value.name << ": "
+              << rt::describe(tensor.type(), tensor.dims()) << "\n";
   }
   if (output_.empty()) {
     return Status();
@@ -164,8 +165,8 @@ Status RunVerb::checkFiles() const {
 /// "nn.add x 3, nn.mul x 2"
 static void printCalls(const std::map<std::string, int64_t> &calls) {
   interleave(
-      calls, errs(),
-      [](const auto &row) { errs() << row.first << " x " << row.second; },
+      calls, textErr(),
+      [](const auto &row) { textErr() << row.first << " x " << row.second; },
       ", ");
 }
 
@@ -185,9 +186,9 @@ void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
   if (calls.empty()) {
     return;
   }
-  errs() << "divisi: note: kernels of the backend 'reference' run ";
+  textErr() << "divisi: note: kernels of the backend 'reference' run ";
   printCalls(calls);
-  errs() << "\n";
+  textErr() << "\n";
 }
 
 /// One line per device of this process and kind of kernels: which operators of
@@ -205,13 +206,14 @@ static void noteKernels(const LoadedEntry &loaded) {
     for (const auto &[op, count] : calls) {
       all += count;
     }
-    errs() << "divisi: note: device " << kind.first << " runs "
-           << countText(all, "operator")
-           << (kind.second == "native" ? " by native code"
-                                       : " by kernels of '" + kind.second + "'")
-           << ": ";
+    textErr() << "divisi: note: device " << kind.first << " runs "
+              << countText(all, "operator")
+              << (kind.second == "native"
+                      ? " by native code"
+                      : " by kernels of '" + kind.second + "'")
+              << ": ";
     printCalls(calls);
-    errs() << "\n";
+    textErr() << "\n";
   }
 }
 
@@ -219,7 +221,7 @@ static void noteKernels(const LoadedEntry &loaded) {
 static void noteEach(ArrayRef<std::string> sentences) {
   for (const auto &[rank, sentence] : enumerate(sentences)) {
     if (!sentence.empty()) {
-      errs() << "divisi: note: device " << rank << ": " << sentence << "\n";
+      textErr() << "divisi: note: device " << rank << ": " << sentence << "\n";
     }
   }
 }
@@ -234,11 +236,12 @@ Status RunVerb::noteMemory(const rt::Session &session) const {
   std::vector<rt::RankMemory> held = session.memory();
   for (uint32_t rank : session.localRanks()) {
     const rt::RankMemory &memory = held[rank];
-    errs() << "divisi: note: device " << rank << " holds " << memory.total()
-           << " bytes: weights " << memory.weights << ", arena " << memory.arena
-           << ", workspace " << memory.workspace << ", packed constants "
-           << memory.packed << ", messages " << memory.messages
-           << "; predicted " << (*predicted)[rank].total() << "\n";
+    textErr() << "divisi: note: device " << rank << " holds " << memory.total()
+              << " bytes: weights " << memory.weights << ", arena "
+              << memory.arena << ", workspace " << memory.workspace
+              << ", packed constants " << memory.packed << ", messages "
+              << memory.messages << "; predicted " << (*predicted)[rank].total()
+              << "\n";
   }
   return Status();
 }
@@ -253,9 +256,9 @@ static void noteCollectives(const LoadedEntry &loaded) {
       queued += use.queued;
     }
     if (queued != 0) {
-      errs() << "divisi: note: device " << rank << " takes part in "
-             << countText(steps, "collective") << ", " << queued
-             << " of them between GPUs by NCCL\n";
+      textErr() << "divisi: note: device " << rank << " takes part in "
+                << countText(steps, "collective") << ", " << queued
+                << " of them between GPUs by NCCL\n";
     }
   }
 }
@@ -266,9 +269,9 @@ static void noteState(const LoadedEntry &loaded) {
       loaded.session->stateBytes(loaded.entry->name);
   for (auto [rank, bytes] : enumerate(ranks)) {
     if (bytes != rt::StateBytes()) {
-      errs() << "divisi: note: a run writes " << bytes.inPlace
-             << " bytes of globals in place on device " << rank
-             << " and copies " << bytes.copied << "\n";
+      textErr() << "divisi: note: a run writes " << bytes.inPlace
+                << " bytes of globals in place on device " << rank
+                << " and copies " << bytes.copied << "\n";
     }
   }
 }
@@ -315,8 +318,7 @@ Status RunVerb::run() {
   }
   if (loaded->session->isStuck() && sessionFlags_.isAlone()) {
     // A thread is still at work with what would be destroyed.
-    outs().flush();
-    errs().flush();
+    flushConsole();
     _exit(reportStatus(status));
   }
   if (status.isOk() && sessionFlags_.isFirst()) {

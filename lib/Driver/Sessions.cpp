@@ -9,6 +9,7 @@
 #include "Sessions.h"
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "TensorArguments.h"
 #include "VerbInput.h"
 #include "divisi/Support/UserKey.h"
@@ -121,13 +122,14 @@ static void keepLastSteps(const rt::Session &session) {
                               ".json");
   Status status = session.writeLastSteps(std::string(path));
   if (status.isOk()) {
-    errs()
+    textErr()
         << "divisi: note: the last collectives of the devices are recorded in '"
         << path << "'\n";
   } else {
-    errs() << "divisi: note: the last collectives of the devices could not be "
-              "recorded: "
-           << status.message() << "\n";
+    textErr()
+        << "divisi: note: the last collectives of the devices could not be "
+           "recorded: "
+        << status.message() << "\n";
   }
 }
 
@@ -197,10 +199,10 @@ Status SessionFlags::join(const std::string &artifact) const {
   }
   rt::ProcessReports reports;
   reports.warn = [](const std::string &text) {
-    errs() << "divisi: warning: " << text << "\n";
+    textErr() << "divisi: warning: " << text << "\n";
   };
   reports.fail = reportStatus;
-  reports.flush = [] { outs().flush(); };
+  reports.flush = flushConsole;
   auto joined = rt::Processes::join(std::chrono::milliseconds(timeout),
                                     artifact, std::move(reports));
   if (joined) {
@@ -251,12 +253,12 @@ void SessionFlags::noteNativeCode(const rt::Session &session) const {
   if (refused.empty() || !isFirst() || std::exchange(isNativeNoted_, true)) {
     return;
   }
-  errs() << "divisi: warning: the native code of the artifact is not run: "
-         << refused;
+  textErr() << "divisi: warning: the native code of the artifact is not run: "
+            << refused;
   if (!noKey_.empty()) {
-    errs() << " (" << noKey_ << ")";
+    textErr() << " (" << noKey_ << ")";
   }
-  errs() << "\n";
+  textErr() << "\n";
 }
 
 divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
@@ -303,9 +305,9 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
   unsigned cores = std::thread::hardware_concurrency();
   bool isShared = cores > 0 && devices * unsigned(threads) > cores;
   if (isShared && isFirst() && !std::exchange(isSharingNoted_, true)) {
-    errs() << "divisi: note: " << devices << " devices of " << threads
-           << " thread(s) share " << cores
-           << " cores; times are not representative\n";
+    textErr() << "divisi: note: " << devices << " devices of " << threads
+              << " thread(s) share " << cores
+              << " cores; times are not representative\n";
   }
   return loaded;
 }

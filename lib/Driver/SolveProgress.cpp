@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Console.h"
 #include "SolveReport.h"
 
 using namespace llvm;
@@ -55,7 +56,7 @@ void SolveProgress::offer(const search::Solution &solution) {
   file.stopped = "running";
   if (Status failed = writer_->offer(std::move(file)); !failed.isOk()) {
     line_.clear();
-    errs() << "divisi: warning: " << failed.message() << "\n";
+    textErr() << "divisi: warning: " << failed.message() << "\n";
   }
 }
 

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Console.h"
 #include "LimitFlags.h"
 #include "OutputFlag.h"
 #include "Outputs.h"
@@ -273,10 +274,10 @@ withoutSeconds(std::vector<search::TraceEntry> trace) {
 Status SolveVerb::print(const SolveResult &result) const {
   bool solved = result.outcome.verdict == search::Verdict::Solved;
   if (json_) {
-    printResultJSON(result, outs());
+    printResultJSON(result, jsonOut());
   } else if (solved) {
     // The answer itself goes to stdout there.
-    printResult(result, isStdout(output_) ? errs() : outs());
+    printResult(result, isStdout(output_) ? textErr() : textOut());
   }
   return solved ? Status() : explainNoAnswer(result.outcome);
 }
@@ -350,10 +351,10 @@ Status SolveVerb::checkSolution() const {
     return Status(ExitCode::Differs, inputs_[1] + ": refused: " + *wrong);
   }
   if (json_) {
-    printVerifiedJSON(*problem, file->solution, outs());
+    printVerifiedJSON(*problem, file->solution, jsonOut());
   } else {
-    outs() << inputs_[1] << ": accepted\n";
-    printVerified(*problem, file->solution, outs());
+    textOut() << inputs_[1] << ": accepted\n";
+    printVerified(*problem, file->solution, textOut());
   }
   return Status();
 }

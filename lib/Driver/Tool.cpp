@@ -8,6 +8,7 @@
 
 #include "divisi/Driver/Tool.h"
 
+#include "Console.h"
 #include "Verbs.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -48,7 +49,7 @@ static Status start(const VerbInfo &verb, char **argv) {
 
 int divisi::runTool(int argc, char **argv) {
   if (argc < 2) {
-    printOverview(errs());
+    printOverview(textErr());
     return reportStatus(
         Status(ExitCode::Usage,
                "no verb is given; divisi VERB --help explains one of these"));
@@ -56,7 +57,7 @@ int divisi::runTool(int argc, char **argv) {
   StringRef first = argv[1];
   // LLVM's own help would list the options of LLVM.
   if (first == "--help" || first == "-h" || first == "help") {
-    printOverview(outs());
+    printOverview(textOut());
     return static_cast<int>(ExitCode::Ok);
   }
   if (const VerbInfo *verb = findVerb(first); verb && !verb->program.empty()) {

@@ -10,6 +10,7 @@
 
 #include "ActsOn.h"
 #include "CommandLine.h"
+#include "Console.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/InitLLVM.h"
@@ -69,7 +70,7 @@ const VerbInfo *divisi::findVerb(StringRef name) {
 
 int divisi::reportStatus(const Status &status) {
   if (!status.message().empty()) {
-    errs() << "divisi: error: " << status.message() << "\n";
+    textErr() << "divisi: error: " << status.message() << "\n";
   }
   return static_cast<int>(status.code());
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "Console.h"
 #include "Verbs.h"
 #include "divisi/Support/Version.h"
 #include "divisi/runtime/artifact/ArtifactVersion.h"
@@ -26,15 +27,16 @@ public:
 
   Status run() override {
     if (json) {
-      outs() << json::Value(json::Object{{"schema_version", 1},
-                                         {"divisi", std::string(version())},
-                                         {"artifact", rt::artifactVersion},
-                                         {"llvm", LLVM_VERSION_STRING}})
-             << "\n";
+      jsonOut() << json::Value(json::Object{{"schema_version", 1},
+                                            {"divisi", std::string(version())},
+                                            {"artifact", rt::artifactVersion},
+                                            {"llvm", LLVM_VERSION_STRING}})
+                << "\n";
       return Status();
     }
-    outs() << "divisi " << version() << " (artifacts of version "
-           << rt::artifactVersion << ", LLVM " << LLVM_VERSION_STRING << ")\n";
+    textOut() << "divisi " << version() << " (artifacts of version "
+              << rt::artifactVersion << ", LLVM " << LLVM_VERSION_STRING
+              << ")\n";
     return Status();
   }
 

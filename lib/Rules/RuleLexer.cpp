@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Rules/RuleLexer.h"
+#include "divisi/Support/VisibleText.h"
 
+#include <algorithm>
 #include <charconv>
 
 using namespace divisi;
@@ -45,7 +47,8 @@ private:
   Status next(Token &token);
   Status number(Token &token);
   Status quoted(Token &token);
-  void comment(Token &token);
+  Status comment(Token &token);
+  Status checkVisible(const Token &token) const;
   void take(Token &token, Token::Kind kind, size_t count);
 
   std::string_view text_;
@@ -113,10 +116,23 @@ Status Lexer::quoted(Token &token) {
     token.text += peek();
   }
   ++at_;
-  return Status();
+  return checkVisible(token);
 }
 
-void Lexer::comment(Token &token) {
+/// Texts and comments are for readers, who are also shown them on terminals.
+Status Lexer::checkVisible(const Token &token) const {
+  std::string text = token.text, visible;
+  std::ranges::replace(text, '\t', ' ');
+  appendVisible(visible, text, Escape::Bytes);
+  return visible == text
+             ? Status()
+             : errorAt(
+                   file_, token.at,
+                   "the text '" + visible +
+                       "' holds characters that are not shown; remove them");
+}
+
+Status Lexer::comment(Token &token) {
   size_t end = std::min(text_.find('\n', at_), text_.size());
   take(token, Token::Kind::Comment, end - at_);
   token.text.erase(0, 2);
@@ -126,6 +142,7 @@ void Lexer::comment(Token &token) {
   while (!token.text.empty() && isSpace(token.text.back())) {
     token.text.pop_back();
   }
+  return checkVisible(token);
 }
 
 Status Lexer::next(Token &token) {
@@ -149,8 +166,7 @@ Status Lexer::next(Token &token) {
     return quoted(token);
   }
   if (text_.substr(at_).starts_with("//")) {
-    comment(token);
-    return Status();
+    return comment(token);
   }
   for (std::string_view mark :
        {"...", "==", "!=", "<=", ">=", "{", "}", "(", ")", "[",

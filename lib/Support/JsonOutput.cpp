@@ -8,22 +8,24 @@
 
 #include "divisi/Support/JsonOutput.h"
 
+#include "divisi/Support/VisibleText.h"
+
+#include <algorithm>
 #include <charconv>
 
 namespace divisi {
 
 void writeJsonString(std::string &out, std::string_view value) {
-  constexpr char digits[] = "0123456789abcdef";
   out += '"';
-  for (char c : value) {
-    if ((unsigned char)c < 0x20) {
-      out += {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-      continue;
+  while (!value.empty()) {
+    size_t end = std::min(value.find_first_of("\"\\\n"), value.size());
+    appendVisible(out, value.substr(0, end), Escape::Json);
+    if (end == value.size()) {
+      break;
     }
-    if (c == '"' || c == '\\') {
-      out += '\\';
-    }
-    out += c;
+    out += value[end] == '\n' ? std::string("\\u000a")
+                              : std::string{'\\', value[end]};
+    value.remove_prefix(end + 1);
   }
   out += '"';
 }
