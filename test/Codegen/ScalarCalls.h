@@ -106,10 +106,11 @@ evaluateCall(const RegionCall &call,
                        : std::vector<double>();
 }
 
-/// What is wrong with results, of which the reference makes `wanted`: more than
-/// rounding; empty if nothing is.
-inline std::string differenceOf(const std::vector<double> &made,
+/// What is wrong with results of `type`, of which the reference makes `wanted`:
+/// more than rounding; empty if nothing is.
+inline std::string differenceOf(rt::DType type, const std::vector<double> &made,
                                 const std::vector<double> &wanted) {
+  double tolerance = type == rt::DType::F64 ? 1e-13 : 1e-5;
   if (made.size() != wanted.size()) {
     return "there are " + std::to_string(made.size()) + " results";
   }
@@ -117,7 +118,7 @@ inline std::string differenceOf(const std::vector<double> &made,
     bool isSame = made[i] == wanted[i] ||
                   (std::isnan(made[i]) && std::isnan(wanted[i])) ||
                   std::abs(made[i] - wanted[i]) <=
-                      1e-5 * std::max(std::abs(wanted[i]), 0.1);
+                      tolerance * std::max(std::abs(wanted[i]), 0.1);
     if (!isSame) {
       return std::to_string(made[i]) + ", expected " +
              std::to_string(wanted[i]);

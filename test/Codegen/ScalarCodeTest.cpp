@@ -101,8 +101,9 @@ TEST(ScalarCode, AreComputedByCodeForVectors) {
     bool isReal = (row.types & rt::typeBit(DType::F32)) != 0;
     RegionCall call = callOf(row, isReal ? DType::F32 : DType::Bool, {99});
     auto operands = drawOperands(call, random);
-    EXPECT_EQ(
-        differenceOf(runCode(call, operands), evaluateCall(call, operands)), "")
+    EXPECT_EQ(differenceOf(call.results[0].type, runCode(call, operands),
+                           evaluateCall(call, operands)),
+              "")
         << nameOf(row);
   }
   EXPECT_GT(count, 35u);

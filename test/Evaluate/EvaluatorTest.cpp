@@ -37,6 +37,27 @@ TEST(EvaluatorTest, InputsThatDoNotFitAreRefused) {
             "declares");
 }
 
+TEST(EvaluatorTest, TensorsWithoutALayoutAreWhole) {
+  mlir::MLIRContext context;
+  context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"mlir(
+    func.func @f() -> tensor<2x3xi64> {
+      %0 = nn.iota {axis = 1} : () -> tensor<2x3xi64>
+      return %0 : tensor<2x3xi64>
+    }
+  )mlir",
+                                                        &context);
+  ASSERT_TRUE(module);
+  GlobalStore store;
+  GlobalValues globals(*module, store);
+  auto results = evaluateFunction(module->lookupSymbol<mlir::func::FuncOp>("f"),
+                                  {}, globals);
+  ASSERT_TRUE(results) << results.status().message();
+  for (int64_t i = 0; i != 6; ++i) {
+    EXPECT_EQ(results->front().intAt(i), i % 3);
+  }
+}
+
 /// @f runs a body `n` times, in the field; a body runs a branch.
 static constexpr const char *kLoops = R"mlir(
     func.func private @double(%x: tensor<!nn.field>) -> tensor<!nn.field> {
