@@ -326,27 +326,27 @@ func.func @folds(%x: tensor<4x8xf32>, %p: tensor<4x8xi1>) {
   // CHECK-NEXT:   linear {0}
   %sum = nn.reduce %x {kind = "sum", axes = array<i64: 1>} : (tensor<4x8xf32>)
       -> tensor<4xf32>
-  // CHECK: nn.reduce d0=4 d1=8:max 32 flops
+  // CHECK-NEXT: nn.reduce d0=4 d1=8:max 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
   %max = nn.reduce %x {kind = "max", axes = array<i64: 1>} : (tensor<4x8xf32>)
       -> tensor<4xf32>
-  // CHECK: nn.reduce d0=4 d1=8:min 32 flops
+  // CHECK-NEXT: nn.reduce d0=4 d1=8:min 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
   %min = nn.reduce %x {kind = "min", axes = array<i64: 1>} : (tensor<4x8xf32>)
       -> tensor<4xf32>
-  // CHECK: nn.reduce d0=4 d1=8:prod 32 flops
+  // CHECK-NEXT: nn.reduce d0=4 d1=8:prod 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
   %prod = nn.reduce %x {kind = "prod", axes = array<i64: 1>} : (tensor<4x8xf32>)
       -> tensor<4xf32>
-  // CHECK: nn.reduce d0=4 d1=8:and 32 flops
+  // CHECK-NEXT: nn.reduce d0=4 d1=8:and 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
   %and = nn.reduce %p {kind = "and", axes = array<i64: 1>} : (tensor<4x8xi1>)
       -> tensor<4xi1>
-  // CHECK: nn.reduce d0=4 d1=8:or 32 flops
+  // CHECK-NEXT: nn.reduce d0=4 d1=8:or 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
   %or = nn.reduce %p {kind = "or", axes = array<i64: 1>} : (tensor<4x8xi1>)

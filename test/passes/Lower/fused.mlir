@@ -48,3 +48,24 @@ func.func @forward__0(%x: !x {nn.name = "x", spmd.index = 0, spmd.place = #spmd.
 // EXEC: exec.call "nn.matmul"
 // EXEC: exec.collective "all_reduce"
 // EXEC: exec.call "nn.relu"
+
+nn.global @s state : tensor<4xf32> {spmd.place = #spmd.place<@g: [*]>}
+!s = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+
+// The new value of a global is written over the old one, so that operator is
+// not fused; one that reads no global is.
+// FUSE-LABEL: func.func @step__0
+// FUSE: nn.sub
+// FUSE: nn.tanh {{.*}}spmd.fuse = 0
+// FUSE: nn.add
+// FUSE-NOT: spmd.fuse
+// FUSE: nn.update @s
+func.func @step__0(%x: !s {nn.name = "x", spmd.index = 0, spmd.place = #spmd.place<@g: [*]>})
+    attributes {spmd.entry = "step", spmd.ranks = array<i32: 0, 1>} {
+  %s = nn.read @s : !s
+  %0 = nn.sub %x, %s {spmd.split = #spmd.split<@g>} : (!s, !s) -> !s
+  %1 = nn.tanh %0 {spmd.split = #spmd.split<@g>} : (!s) -> !s
+  %2 = nn.add %1, %s {spmd.split = #spmd.split<@g>} : (!s, !s) -> !s
+  nn.update @s, %2 : !s
+  return
+}

@@ -87,6 +87,18 @@ func.func @forward(%x: tensor<4xf32> {spmd.place = #spmd.place<@g: [*]>}) {
 
 // -----
 
+// A conversion has a grid, and no steps yet.
+spmd.grid @g (x = 2)
+!rows = tensor<2x4xf32, #spmd.local<(x=2), [x, *], 4x4>>
+!columns = tensor<4x2xf32, #spmd.local<(x=2), [*, x], 4x4>>
+func.func @forward(%x: !rows {spmd.place = #spmd.place<@g: [x, *]>}) {
+  // expected-error @+1 {{is on no grid, so no rank would run it; run spmd-partition and spmd-route first}}
+  %0 = spmd.convert %x {grid = @g} : !rows -> !columns
+  return
+}
+
+// -----
+
 // A transfer was forgotten.
 spmd.grid @a (x = 2)
 spmd.grid @b (x = 2) devices [2, 3]
