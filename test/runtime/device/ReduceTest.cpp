@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/device/Reduce.h"
+#include "divisi/runtime/device/Device.h"
 #include "divisi/runtime/kernels/Element.h"
 #include "test/runtime/device/BoxValues.h"
 
@@ -104,12 +105,13 @@ TEST(ReduceTest, everyKindOfEveryTypeThatHasIt) {
 }
 
 TEST(ReduceTest, theNeutralElementChangesNothing) {
+  std::shared_ptr<Device> host = makeHostDevice();
   for (ReduceKind kind : {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max,
                           ReduceKind::Min, ReduceKind::And, ReduceKind::Or}) {
     EXPECT_EQ(parseReduceKind(stringify(kind)), kind);
     for (int32_t value : {-7, 0, 1, 123456789}) {
       int32_t neutral = 0, result = 0;
-      fillNeutral(DType::I32, kind, &neutral, 1);
+      EXPECT_TRUE(host->fill(nullptr, DType::I32, kind, &neutral, 1).isOk());
       const std::array<const std::byte *, 2> sources = {
           reinterpret_cast<std::byte *>(&neutral),
           reinterpret_cast<std::byte *>(&value)};
