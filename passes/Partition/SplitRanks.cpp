@@ -118,7 +118,7 @@ collectGrids(func::FuncOp entry) {
   }
   for (Operation &op : entry.front().without_terminator()) {
     SmallVector<FlatSymbolRefAttr, 2> used = gridsOf(&op);
-    if (used.empty() || isa<ConvertOp>(op)) {
+    if (used.empty()) {
       return op.emitOpError("is on no grid, so no rank would run it; run "
                             "spmd-partition and spmd-route first");
     }
