@@ -172,8 +172,9 @@ TEST(Fold, SolvesBlocksAsOne) {
 // A limit that copies share is used up only if they differ.
 TEST(Fold, GoesOnWhereCopiesHaveToDiffer) {
   CaseCount cases("problems of blocks with a limit");
+  uint64_t seeds = divisi::test::sampleSize<uint64_t>(3);
   for (uint32_t count : {4u, 8u}) {
-    for (uint64_t seed = 0; seed != 3; ++seed, ++cases) {
+    for (uint64_t seed = 0; seed != seeds; ++seed, ++cases) {
       auto [problem, ties] = blocksOf(count, 3, 3, seed);
       problem.usageLimit = int64_t(solveAuto(problem).solution.peak) * 8 / 10;
       Outcome free = solveAuto(problem);

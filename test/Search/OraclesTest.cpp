@@ -11,6 +11,7 @@
 
 #include "divisi/Search/Solvers.h"
 #include "lib/Search/Mcmc/Mcmc.h"
+#include "test/Sample.h"
 
 #include <gtest/gtest.h>
 
@@ -53,7 +54,8 @@ static Problem band(uint32_t count, uint32_t choices, uint32_t reach,
 TEST(SolveExact, AgreesWithTheIntegerProgram) {
   int solved = 0;
   CaseCount cases("bands by exact and ilp");
-  for (uint64_t seed = 0; seed != 6; ++seed, ++cases) {
+  uint64_t seeds = divisi::test::sampleSize<uint64_t>(6, 4);
+  for (uint64_t seed = 0; seed != seeds; ++seed, ++cases) {
     uint32_t reach = seed % 2 == 0 ? 3 : 7;
     Problem problem =
         band(11, reach == 3 ? 5 : 4, reach, seed, seed < 2 ? 1.0 : 0.5);
@@ -77,7 +79,7 @@ TEST(SolveExact, AgreesWithTheIntegerProgram) {
     EXPECT_EQ(toString(exact.solution.cost), toString(ilp.solution.cost))
         << seed;
   }
-  EXPECT_GT(solved, 2);
+  EXPECT_GT(solved, 1);
 }
 
 TEST(SolveExact, EliminatesLongChainsWithoutSearching) {
