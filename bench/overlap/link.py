@@ -25,10 +25,9 @@ BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 
 def compile_step(plan, options, folder):
     step = Step(plan, options.blocks, options.width, options.batch)
-    (folder / "weights.bin").write_bytes(step.weights())
-    (folder / f"{plan}.mlir").write_text(step.text())
+    step.write(folder)
     artifact = folder / f"{plan}.divisi"
-    subprocess.run([BUILD / "bin" / "divisi", "compile", f"{plan}.mlir", "-o",
+    subprocess.run([BUILD / "bin" / "divisi", "compile", "step.mlir", "-o",
                     artifact], cwd=folder, check=True, capture_output=True)
     return artifact
 

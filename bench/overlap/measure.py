@@ -31,9 +31,8 @@ def run(*command):
 
 def measure(plan, options, folder):
     step = Step(plan, options.blocks, options.width, options.batch)
-    (folder / "weights.bin").write_bytes(step.weights())
-    source = folder / f"{plan}.mlir"
-    source.write_text(step.text())
+    step.write(folder)
+    source = folder / "step.mlir"
     artifacts = []
     for name, flags in (("scheduled", []), ("in-order", ["--no-overlap"])):
         artifacts.append(folder / f"{plan}.{name}.divisi")

@@ -78,9 +78,14 @@ Status Compilation::load(const std::string &path) {
   }
   inputName_ = input->isPiped ? "" : path;
   if (!input->isModule) {
-    return import(std::move(*input));
+    return options_.dataFiles.empty()
+               ? import(std::move(*input))
+               : makeError(ExitCode::Usage, "--data is for a dump: '",
+                           input->name,
+                           "' is a model, whose data lies beneath its folder");
   }
-  Expected<ReadModule> read = readModule(std::move(*input), *context_, *store_);
+  Expected<ReadModule> read =
+      readModule(std::move(*input), *context_, options_.dataFiles, *store_);
   if (!read) {
     return read.status();
   }
@@ -127,26 +132,16 @@ Expected<int64_t> Compilation::writeModule(const std::string &path) {
   return writeModuleFile(*module_, *store_, path);
 }
 
-/// MODEL.STAGE.mlir, after the input's name or, of a module that came through a
-/// pipe, after the model that it notes.
+/// After the input's name or, of a module that came through a pipe, after the
+/// model that it notes.
 std::string Compilation::dumpPath(Stage stage) {
   if (!options_.dumpFile.empty()) {
     return options_.dumpFile;
   }
-  StringRef name = inputName_;
   auto model = (*module_)->getAttrOfType<StringAttr>(kModelAttr);
-  if (name.empty()) {
-    name = model ? model.getValue() : "stdin";
-  }
-  StringRef stem = llvm::sys::path::stem(name);
-  // What was dumped before goes on under the model's name.
-  if (name.ends_with(".mlir") &&
-      parseStage(llvm::sys::path::extension(stem).drop_front(
-          stem.contains('.') ? 1 : 0))) {
-    stem = llvm::sys::path::stem(stem);
-  }
-  std::string file = (stem + "." + stringifyStage(stage) + ".mlir").str();
-  return (std::filesystem::path(options_.dumpFolder) / file).string();
+  StringRef name = inputName_.empty() && model ? model.getValue() : inputName_;
+  return (std::filesystem::path(options_.dumpFolder) / dumpName(name, stage))
+      .string();
 }
 
 std::vector<std::string> Compilation::dumpPaths() {

@@ -8,6 +8,7 @@
 
 #include "ModuleFile.h"
 
+#include "DataFiles.h"
 #include "ErrorCollector.h"
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/Bodies.h"
@@ -26,6 +27,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <filesystem>
@@ -117,12 +119,15 @@ static LogicalResult keepResource(AsmParsedResourceEntry &entry,
   return success();
 }
 
-/// Tells `store` what `divisi.files` says of files, whose names there lead from
-/// `folder`.
-static Status keepFiles(ModuleOp module, const std::string &folder,
-                        GlobalStore &store) {
+/// Takes what `divisi.files` says of files off the module.
+static Expected<FileIdentities> takeFiles(ModuleOp module) {
   Attribute noted = module->removeAttr(kFilesAttr);
   auto files = dyn_cast_if_present<DictionaryAttr>(noted);
+  if (noted && !files) {
+    return Status(ExitCode::Invalid,
+                  "divisi.files is not a dictionary of files");
+  }
+  FileIdentities identities;
   for (NamedAttribute file :
        files ? files.getValue() : ArrayRef<NamedAttribute>()) {
     auto content = dyn_cast<DictionaryAttr>(file.getValue());
@@ -139,17 +144,15 @@ static Status keepFiles(ModuleOp module, const std::string &folder,
                      "', expected {bytes = N, sha256 = \"64 digits\"}")
                         .str());
     }
-    store.expect(placeIn(folder, file.getName().str()),
-                 {bytes.getInt(), hash.getValue().lower()});
+    identities[normalName(file.getName())] = {bytes.getInt(),
+                                              hash.getValue().lower()};
   }
-  bool isWrong = noted && !files;
-  return isWrong ? Status(ExitCode::Invalid,
-                          "divisi.files is not a dictionary of files")
-                 : store.checkSizes();
+  return identities;
 }
 
-/// Makes the names of files absolute, and checks that resources are there.
-static Status resolveGlobals(ModuleOp module, const std::string &folder,
+/// Makes the names of files those of the store, which gets the files from
+/// `files`, and checks that resources are there.
+static Status resolveGlobals(ModuleOp module, DataFiles &files,
                              GlobalStore &store) {
   for (auto global : module.getOps<nn::GlobalOp>()) {
     if (!global.getFile()) {
@@ -157,7 +160,7 @@ static Status resolveGlobals(ModuleOp module, const std::string &folder,
     }
     std::string file = global.getFile()->str();
     if (!StringRef(file).starts_with(kResource)) {
-      global.setFile(placeIn(folder, file));
+      global.setFile(files.find(file));
       continue;
     }
     if (!store.bytesInMemory(file)) {
@@ -173,7 +176,8 @@ static Status resolveGlobals(ModuleOp module, const std::string &folder,
       return bytes.status();
     }
   }
-  return Status();
+  Status status = files.checkUsed();
+  return status.isOk() ? store.checkSizes() : status;
 }
 
 /// Gives every operation its place in the text: a location that the text says
@@ -218,6 +222,7 @@ static OwningOpRef<ModuleOp> parseModule(const llvm::SourceMgr &sources,
 // Whether there is anything to run is asked last: what does not parse or names
 // an unknown stage is the better message.
 Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
+                                        ArrayRef<std::string> given,
                                         GlobalStore &store) {
   if (Status status = checkModuleText(input.content->getBuffer(), input.name);
       !status.isOk()) {
@@ -246,19 +251,32 @@ Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
                   input.name +
                       ": there is nothing to run: no function but @init");
   }
-  Status status = keepFiles(*read.module, input.folder, store);
-  if (status.isOk()) {
-    status = resolveGlobals(*read.module, input.folder, store);
+  Expected<FileIdentities> identities = takeFiles(*read.module);
+  if (!identities) {
+    return identities.status().in(input.name);
   }
-  if (!status.isOk()) {
-    return status.in(input.name);
-  }
-  return read;
+  DataFiles files(input.folder, given, std::move(*identities), store);
+  Status status = resolveGlobals(*read.module, files, store).in(input.name);
+  return status.isOk() ? Expected<ReadModule>(std::move(read)) : status;
 }
 
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
+
+std::string divisi::dumpName(StringRef input, Stage stage) {
+  bool isName = !input.empty() && llvm::none_of(input, [](unsigned char c) {
+    return c < ' ' || c == '\x7f';
+  });
+  StringRef stem = llvm::sys::path::stem(isName ? input : "stdin");
+  // What was dumped before goes on under the model's name.
+  if (isName && input.ends_with(".mlir") &&
+      parseStage(llvm::sys::path::extension(stem).drop_front(
+          stem.contains('.') ? 1 : 0))) {
+    stem = llvm::sys::path::stem(stem);
+  }
+  return (stem + "." + stringifyStage(stage) + ".mlir").str();
+}
 
 /// `file` as a dump in `folder` names it.
 static std::string nameFrom(const std::string &folder, StringRef file) {

@@ -16,8 +16,8 @@
 //   {-# external_resources: { divisi: { c: "0x40000000…" } } #-}
 //
 // Weights stay in the model's files, which `from` names relative to the dump's
-// own folder, so that both may move together. `divisi.files` on the module says
-// what these files have to be:
+// own folder, so that both may move together; DataFiles.h says which of these
+// are read. `divisi.files` on the module says what they have to be:
 //
 //   divisi.files = {gpt2.onnx = {bytes = 660454 : i64, sha256 = "c6a1…"}}
 //
@@ -46,12 +46,18 @@ struct ReadModule {
   Stage stage = Stage::Import;              ///< The last one that is over.
 };
 
-/// Reads the module in `input`; `store` gets its resources, and what it says of
-/// the files of its globals. ExitCode::Invalid for what does not parse, names
-/// an unknown stage, has no entry function, or lies in a file of another size
-/// than the dump says.
+/// Reads the module in `input`; `store` gets its resources, and the files of
+/// its globals, of which `given` are named by the caller. ExitCode::Invalid for
+/// what does not parse, names an unknown stage, has no entry function, or lies
+/// in a file of another size than the dump says; ExitCode::Usage for a file
+/// that is given and not named.
 Expected<ReadModule> readModule(InputFile input, mlir::MLIRContext &context,
+                                llvm::ArrayRef<std::string> given,
                                 GlobalStore &store);
+
+/// MODEL.STAGE.mlir: the name of the dump after `stage` of what `input` is
+/// called, which may be a name in a text; `stdin` for one that names no file.
+std::string dumpName(llvm::StringRef input, Stage stage);
 
 /// Writes `module` as text to `path`, "-" being stdout, with the bytes that
 /// `store` alone has; the size of the text. Hashes the files that globals lie

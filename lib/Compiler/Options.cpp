@@ -119,8 +119,7 @@ static Status addPrecision(const GivenOptions &given,
     return usage("--precision", type, "bf16 or f16");
   }
   if (!given.keepF32.empty() && type.empty()) {
-    return Status(ExitCode::Usage,
-                  "--keep-f32 needs --precision; give both");
+    return Status(ExitCode::Usage, "--keep-f32 needs --precision; give both");
   }
   options = {type, given.keepF32};
   return Status();
@@ -158,8 +157,7 @@ static Status addPlan(const GivenOptions &given, PlanOptions &options) {
     return status;
   }
   if (!given.keep.empty() && !given.replan) {
-    return Status(ExitCode::Usage,
-                  "--keep needs --replan; give both");
+    return Status(ExitCode::Usage, "--keep needs --replan; give both");
   }
   if (!given.memoryLimit.empty()) {
     divisi::Expected<int64_t> bytes =
@@ -251,6 +249,7 @@ divisi::checkOptions(const GivenOptions &given) {
     }
   }
   options.nativeLevel = *level;
+  options.dataFiles = given.data;
   options.overlap = given.overlap;
   options.fuse = given.fuse;
   return options;

@@ -27,7 +27,11 @@ using namespace divisi;
 //===----------------------------------------------------------------------===//
 
 ImportFlags::ImportFlags(cl::SubCommand &verb)
-    : dims("dim", cl::sub(verb), on(ActsOn::Import), cl::value_desc("NAME=N"),
+    : data("data", cl::sub(verb), on(ActsOn::Emit),
+           cl::value_desc("FILE|FOLDER"),
+           cl::desc("of a dump: read weights from this file, or from this "
+                    "folder, instead of beneath the dump's folder")),
+      dims("dim", cl::sub(verb), on(ActsOn::Import), cl::value_desc("NAME=N"),
            cl::desc("the size of a symbolic dimension")),
       shapes("shape", cl::sub(verb), on(ActsOn::Import),
              cl::value_desc("INPUT=2x16"), cl::desc("the shape of an input")),
@@ -62,6 +66,7 @@ static std::vector<std::string> textsOf(const cl::list<std::string> &flag) {
 }
 
 void ImportFlags::fill(GivenOptions &options) const {
+  options.data = textsOf(data);
   options.dims = textsOf(dims);
   options.shapes = textsOf(shapes);
   options.leaveOut = textsOf(leaveOut);

@@ -25,7 +25,7 @@ namespace divisi {
 
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
-  /// Adds --dim, --shape, --shapes-from, --constant, --constants-from,
+  /// Adds --data, --dim, --shape, --shapes-from, --constant, --constants-from,
   /// --leave-out, --precision and --keep-f32 to `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given, but files, to `options`.
@@ -35,6 +35,7 @@ struct ImportFlags {
   Status readTensors(ImportOptions &options) const;
 
   /// As they were given.
+  llvm::cl::list<std::string> data;
   llvm::cl::list<std::string> dims;
   llvm::cl::list<std::string> shapes;
   llvm::cl::list<std::string> shapesFrom;

@@ -10,16 +10,13 @@
 
 #include "divisi/Support/Sha256.h"
 
-#include <cerrno>
-#include <cstring>
-#include <sys/stat.h>
-#include <unistd.h>
-
 using namespace divisi;
 
 void GlobalStore::addFile(const std::string &file, MappedFile mapping) {
-  files_[file].mapping = std::move(mapping);
-  files_[file].isOpened = true;
+  File &known = files_[file];
+  known.mapping = std::move(mapping);
+  known.why = Status();
+  known.isCompared = false;
 }
 
 void GlobalStore::addBytes(const std::string &file,
@@ -38,13 +35,20 @@ GlobalStore::bytesInMemory(std::string_view file) const {
 }
 
 void GlobalStore::addAbsent(const std::string &file) {
-  files_[file].mapping.reset();
-  files_[file].isOpened = true;
+  addRefused(file, makeError(ExitCode::File, "the weights in '", file,
+                             "' are needed and the file is not there; without "
+                             "it the model can only be planned"));
+}
+
+void GlobalStore::addRefused(const std::string &file, Status why) {
+  File &known = files_[file];
+  known.mapping.reset();
+  known.why = std::move(why);
 }
 
 bool GlobalStore::isAbsent(const std::string &file) const {
   auto it = files_.find(file);
-  return it != files_.end() && it->second.isOpened && !it->second.mapping;
+  return it != files_.end() && !it->second.mapping;
 }
 
 ByteRange GlobalStore::addBlob(std::span<const std::byte> bytes) {
@@ -58,10 +62,9 @@ ByteRange GlobalStore::addBlob(std::span<const std::byte> bytes) {
 // What files have to be
 //===----------------------------------------------------------------------===//
 
-/// The words for what is expected, behind what was got.
-static std::string expectedText(const FileIdentity &identity) {
-  return "expected " + std::to_string(identity.bytes) +
-         " bytes with the SHA-256 " + identity.sha256;
+std::string divisi::identityText(const FileIdentity &identity) {
+  return std::to_string(identity.bytes) + " bytes with the SHA-256 " +
+         identity.sha256;
 }
 
 /// What to do about a file that is not the one meant.
@@ -71,8 +74,8 @@ static constexpr std::string_view kOtherFile =
 
 static Status wrongSize(const std::string &file, int64_t bytes,
                         const FileIdentity &expected) {
-  return makeError(ExitCode::Invalid, "'", file, "' has ", bytes, " bytes, ",
-                   expectedText(expected), kOtherFile);
+  return makeError(ExitCode::Invalid, "'", file, "' has ", bytes,
+                   " bytes, expected ", identityText(expected), kOtherFile);
 }
 
 void GlobalStore::expect(const std::string &file, FileIdentity identity) {
@@ -81,10 +84,9 @@ void GlobalStore::expect(const std::string &file, FileIdentity identity) {
 
 Status GlobalStore::checkSizes() const {
   for (const auto &[name, file] : files_) {
-    struct stat about{};
-    if (file.identity && stat(name.c_str(), &about) == 0 &&
-        S_ISREG(about.st_mode) && about.st_size != file.identity->bytes) {
-      return wrongSize(name, about.st_size, *file.identity);
+    int64_t bytes = file.mapping ? int64_t(file.mapping->bytes().size()) : 0;
+    if (file.mapping && file.identity && bytes != file.identity->bytes) {
+      return wrongSize(name, bytes, *file.identity);
     }
   }
   return {};
@@ -95,67 +97,46 @@ static FileIdentity identityOf(std::span<const std::byte> bytes) {
 }
 
 std::optional<FileIdentity> GlobalStore::identify(const std::string &file) {
-  File &known = files_[file];
-  if (!known.identity && open(file, known).isOk() && known.mapping) {
+  auto it = files_.find(file);
+  if (it == files_.end()) {
+    return std::nullopt;
+  }
+  File &known = it->second;
+  if (!known.identity && known.mapping) {
     known.identity = identityOf(known.mapping->bytes());
+    known.isCompared = true;
   }
   return known.identity;
 }
 
-/// The error where `name` cannot be opened because of `why`.
-Status GlobalStore::missing(const std::string &name, const File &file,
-                            const Status &why) {
-  if (file.isOpened) {
-    return Status(ExitCode::File,
-                  "the weights in '" + name +
-                      "' are needed and the file is not there; without it "
-                      "the model can only be planned");
-  }
-  return !file.identity
-             ? why
-             : makeError(ExitCode::File, why.message(), "; ",
-                         expectedText(*file.identity),
-                         " there: move model and plan together, or put that "
-                         "file there");
-}
-
 Status GlobalStore::find(const std::string &file) const {
   auto it = files_.find(file);
-  if (bytesInMemory(file) || (it != files_.end() && it->second.mapping)) {
+  if (bytesInMemory(file)) {
     return {};
   }
-  bool isAbsent = it != files_.end() && it->second.isOpened;
-  if (!isAbsent && access(file.c_str(), R_OK) == 0) {
-    return {};
+  if (it == files_.end() || (!it->second.mapping && it->second.why.isOk())) {
+    return makeError(ExitCode::File, "the file '", file,
+                     "' is not among those of the program");
   }
-  Status why = makeError(ExitCode::File, "cannot read '", file,
-                         "': ", std::strerror(errno));
-  return it == files_.end() ? why : missing(file, it->second, why);
+  return it->second.why;
 }
 
-/// Maps `file` and compares it with what it has to be, once.
-Status GlobalStore::open(const std::string &name, File &file) {
-  if (file.isOpened) {
+/// Compares `file` with what it has to be, once.
+Status GlobalStore::compare(const std::string &name, File &file) {
+  if (!file.identity || file.isCompared) {
     return {};
   }
-  Expected<MappedFile> mapping = MappedFile::open(name);
-  if (!mapping) {
-    return missing(name, file, mapping.status());
+  FileIdentity found{static_cast<int64_t>(file.mapping->bytes().size()), {}};
+  if (found.bytes != file.identity->bytes) {
+    return wrongSize(name, found.bytes, *file.identity);
   }
-  if (file.identity) {
-    FileIdentity found{static_cast<int64_t>(mapping->bytes().size()), {}};
-    if (found.bytes != file.identity->bytes) {
-      return wrongSize(name, found.bytes, *file.identity);
-    }
-    found = identityOf(mapping->bytes());
-    if (found != *file.identity) {
-      return makeError(ExitCode::Invalid, "'", name, "' has the SHA-256 ",
-                       found.sha256, ", ", expectedText(*file.identity),
-                       kOtherFile);
-    }
+  found = identityOf(file.mapping->bytes());
+  if (found != *file.identity) {
+    return makeError(ExitCode::Invalid, "'", name, "' has the SHA-256 ",
+                     found.sha256, ", expected ", identityText(*file.identity),
+                     kOtherFile);
   }
-  file.mapping = std::move(*mapping);
-  file.isOpened = true;
+  file.isCompared = true;
   return {};
 }
 
@@ -168,12 +149,12 @@ GlobalStore::contentOf(const std::string &name) {
   if (auto bytes = bytesInMemory(name)) {
     return *bytes;
   }
-  File &file = files_[name];
-  if (Status status = open(name, file); !status.isOk()) {
+  if (Status status = find(name); !status.isOk()) {
     return status;
   }
-  if (!file.mapping) {
-    return missing(name, file, Status());
+  File &file = files_.find(name)->second;
+  if (Status status = compare(name, file); !status.isOk()) {
+    return status;
   }
   return file.mapping->bytes();
 }

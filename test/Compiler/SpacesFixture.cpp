@@ -104,7 +104,8 @@ SpacesFixture::~SpacesFixture() {
 
 /// A program by hand, on a grid of so many devices, with weights of its own.
 std::string SpacesFixture::writeProgram(const std::string &name,
-                                        int64_t devices) {
+                                        int64_t devices,
+                                        CompileOptions &options) {
   std::ifstream file(DIVISI_PROGRAMS "/" + name + ".mlir");
   std::string text((std::istreambuf_iterator<char>(file)), {});
   auto replace = [&](const std::string &from, const std::string &to) {
@@ -116,6 +117,9 @@ std::string SpacesFixture::writeProgram(const std::string &name,
     replace("(x = 4)", "(x = " + std::to_string(devices) + ")");
   } else if (name == "loop") {
     replace("8xf32> zero", "8xf32> from \"weights.bin\" [0, 256]");
+  }
+  if (text.find("weights.bin") != std::string::npos) {
+    options.dataFiles = {folder_ + "/weights.bin"};
   }
   std::string path = folder_ + "/" + name + ".mlir";
   std::ofstream(path) << text;
@@ -165,6 +169,7 @@ Compilation SpacesFixture::lower(DeviceTarget device) {
   CompileOptions options;
   options.report = false;
   options.device = device;
+  options.dataFiles = {DIVISI_MODELS};
   Compilation compilation(std::move(options));
   expectOk(compilation.load(planned_));
   expectOk(compilation.advanceTo(Stage::Lower));
@@ -185,7 +190,7 @@ void SpacesFixture::prepare(const SpacesCase &param) {
   CompileOptions options;
   options.report = false;
   if (std::filesystem::exists(DIVISI_PROGRAMS "/" + param.model + ".mlir")) {
-    path_ = writeProgram(param.model, param.devices);
+    path_ = writeProgram(param.model, param.devices, options);
   } else {
     options.plan.grid.devices = param.devices;
     loadModel(param.model, options);

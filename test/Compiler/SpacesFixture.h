@@ -66,7 +66,8 @@ private:
   using Copies = std::vector<rt::SpaceCopies>;
 
   void loadModel(const std::string &name, CompileOptions &options);
-  std::string writeProgram(const std::string &name, int64_t devices);
+  std::string writeProgram(const std::string &name, int64_t devices,
+                           CompileOptions &options);
   std::vector<Results> run(rt::Session &session);
   void expectCopies(rt::Session &session, const Names &ops, bool isReached,
                     Counted &total);

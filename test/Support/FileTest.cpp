@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/InputText.h"
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
@@ -99,6 +100,23 @@ TEST_F(FileTest, WhatIsNoRegularFileIsNotMapped) {
   auto pipe = MappedFile::open(path("pipe")); // does not wait for a writer
   EXPECT_EQ(pipe.status().code(), ExitCode::File);
   EXPECT_THAT(pipe.status().message(), HasSubstr("it is not a regular file"));
+}
+
+TEST_F(FileTest, AStoreReadsWhatItWasGivenAlone) {
+  ASSERT_TRUE(writeFile(path("data"), "data").isOk());
+  GlobalStore store;
+  store.expect(path("data"), {4, std::string(64, '0')});
+  for (const std::string &name : {path("data"), path("nothing")}) {
+    EXPECT_THAT(store.bytes({name, 0, 4}).status().message(),
+                HasSubstr("' is not among those of the program"));
+    EXPECT_EQ(store.find(name).code(), ExitCode::File);
+  }
+  Expected<MappedFile> file = MappedFile::open(path("data"));
+  ASSERT_TRUE(file);
+  store.addFile(path("data"), std::move(*file));
+  EXPECT_TRUE(store.find(path("data")).isOk());
+  EXPECT_THAT(store.bytes({path("data"), 0, 4}).status().message(),
+              HasSubstr("' has the SHA-256 "));
 }
 
 TEST_F(FileTest, BytesStayWhereTheyAreWhenTheFileMoves) {

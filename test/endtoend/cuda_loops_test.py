@@ -14,6 +14,7 @@ from launched import SLACK
 from loop_programs import (NESTED, STEPS, jacobi, jacobi_tensors, lstm,
                            lstm_tensors, nested_tensors, run_jacobi, run_lstm,
                            run_nested)
+from written_programs import write_program
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def compile_loops(divisi):
     def compile_(program, devices, weights=()):
         divisi.path("weights.bin").write_bytes(
             b"".join(w.tobytes() for w in weights))
-        divisi.path("m.mlir").write_text(program)
+        write_program(divisi.path("m.mlir"), program)
         compile_program(divisi, "m.mlir", "--devices", devices,
                         "--dump-after", "lower")
         return next(divisi.path(".").glob("*.lower.mlir")).read_text()
@@ -71,7 +72,7 @@ def test_lstm(divisi, compile_loops, devices):
 def test_random_plans(divisi, devices):
     w, tensors = nested_tensors(5, True)
     divisi.path("weights.bin").write_bytes(w.tobytes())
-    divisi.path("m.mlir").write_text(NESTED)
+    write_program(divisi.path("m.mlir"), NESTED)
     np.savez(divisi.path("in.npz"), **tensors)
     result = divisi("check", "m.mlir", "--devices", devices, "--random-plans",
                     6, "--inputs", "in.npz", *GPU, env=emulator(seed=devices))
@@ -112,7 +113,7 @@ def test_how_ranks_meet_in_a_body_is_told(divisi, compile_loops):
 def test_random_plans_of_an_lstm(divisi, devices):
     w, r, x = lstm_tensors()
     divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
-    divisi.path("m.mlir").write_text(lstm(devices, False))
+    write_program(divisi.path("m.mlir"), lstm(devices, False))
     np.savez(divisi.path("in.npz"), x=x)
     result = divisi("check", "m.mlir", "--devices", devices, "--random-plans",
                     6, "--inputs", "in.npz", *GPU, env=emulator(seed=devices))

@@ -115,7 +115,7 @@ def test_rows_of_images(divisi):
            "-o", "p.mlir")
     rows = by_rows(divisi.path("p.mlir").read_text())
     divisi.path("rows.mlir").write_text(rows)
-    divisi("compile", "rows.mlir", *GPU, "-o", "g.divisi")
+    divisi("compile", "rows.mlir", "--data", m.onnx, *GPU, "-o", "g.divisi")
     with np.load(m.inputs) as inputs:
         got = run(divisi, **{key: inputs[key] for key in inputs.files})
     assert_close(got, load(m.outputs))

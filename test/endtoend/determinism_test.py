@@ -41,7 +41,7 @@ def test_every_dump_resumes_to_the_same_artifact(divisi, name):
         dump = f"{name}.{stage}.mlir"
         # What comes after is decided by the plan.
         flags = compile_flags(m)[2:] if stage == "import" else []
-        divisi("compile", dump, *flags, "-o", "again.divisi")
+        divisi("compile", dump, "--data", m.onnx, *flags, "-o", "again.divisi")
         assert divisi.path("again.divisi").read_bytes() == expected, stage
 
 

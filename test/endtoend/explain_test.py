@@ -9,6 +9,7 @@ import onnx
 import pytest
 from conftest import ROOT, Divisi
 from onnx import helper, numpy_helper
+from written_programs import write_program
 
 USAGE = 2
 PROGRAMS = ROOT / "test/endtoend/Inputs"
@@ -246,8 +247,8 @@ def test_an_entry_is_shown_alone(divisi):
     divisi.path("weights.bin").write_bytes(
         np.random.default_rng(3).standard_normal(12 * 16 + 16 * 6,
                                                  np.float32).tobytes())
-    divisi.path("p.mlir").write_text(
-        (PROGRAMS / "two_entries.mlir").read_text())
+    write_program(divisi.path("p.mlir"),
+                  (PROGRAMS / "two_entries.mlir").read_text())
     both = divisi("explain", "p.mlir", "--devices", 2).out
     assert "\nentry @batch2 " in both and "\nentry @batch8 " in both
     one = report(divisi, "p.mlir", "--devices", 2, "--entry", "batch8")

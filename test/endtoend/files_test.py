@@ -150,7 +150,7 @@ def test_model_and_plan_move_together(made, artifact):
     moved.mkdir()
     for name in ("plans", "m.onnx"):
         shutil.move(made.path(name), moved / name)
-    made("compile", "moved/plans/p.mlir", "-o", "p.divisi")
+    made("compile", "moved/plans/p.mlir", "--data", "moved", "-o", "p.divisi")
     assert made.path("p.divisi").read_bytes() == artifact
     # A dump of the dump names the model from its own folder.
     made("plan", "moved/plans/p.mlir", "-o", "q.mlir")
@@ -164,7 +164,7 @@ def test_names_lead_through_linked_folders(made, artifact):
     made.path("link").symlink_to("a/b")
     made("plan", "m.onnx", *FLAGS, "-o", "link/p.mlir")
     for way in ("link/p.mlir", "a/b/p.mlir"):
-        made("compile", way, "-o", "p.divisi")
+        made("compile", way, "--data", "m.onnx", "-o", "p.divisi")
         assert made.path("p.divisi").read_bytes() == artifact
 
 
@@ -178,7 +178,7 @@ def test_a_plan_without_its_model(made):
     says(made("compile", "p.mlir", "-o", "p.divisi", exits=FILES),
          f"cannot read '{made.folder}/m.onnx': No such file or directory; "
          f"expected {size} bytes with the SHA-256 {digest} there: move model "
-         "and plan together, or put that file there")
+         "and plan together, put that file there, or name it by --data")
 
 
 def test_another_size_is_seen_on_loading(made):

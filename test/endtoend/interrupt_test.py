@@ -99,7 +99,7 @@ def test_plan_keeps_the_best_so_far(divisi, start, mlp, number):
                      r"plan so far is kept: cost \d+, bound -?\d+, gap "
                      r"\d+\.\d+%", run.err), run.err
     assert recorded(divisi.path("p.mlir").read_text()) == "interrupted"
-    divisi("check", "p.mlir")
+    divisi("check", "p.mlir", "--data", mlp)
 
 
 def test_compile_goes_on_to_the_artifact(divisi, start, mlp):

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from conftest import assert_close, load
+from written_programs import write_program
 
 BATCH, HEADS, LENGTH, DEPTH, WIDTH = 2, 12, 6, 4, 16
 CACHE = 4 * BATCH * HEADS * LENGTH * DEPTH
@@ -113,7 +114,7 @@ def decode(divisi):
     np.savez(divisi.path("x.npz"), x=tokens())
 
     def run(count, devices, split="nothing", also="", **expected):
-        divisi.path("m.mlir").write_text(program(devices, split, also))
+        write_program(divisi.path("m.mlir"), program(devices, split, also))
         divisi("compile", "m.mlir", "--devices", devices, "-o", "m.divisi")
         return divisi("run", "m.divisi", "--inputs", "x.npz", "--verbose",
                       "--repeat", count, "-o", "y.npz", **expected).err

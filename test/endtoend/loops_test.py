@@ -10,6 +10,7 @@ from conftest import assert_close, load
 from loop_programs import (FIELD, MOST, NESTED, STEPS, field_tensors, jacobi,
                            jacobi_tensors, lstm, lstm_tensors, nested_tensors,
                            run_jacobi, run_lstm, run_nested)
+from written_programs import write_program
 
 DEVICES = [1, 2, 3, 4, 8]
 
@@ -20,7 +21,7 @@ def compute(divisi):
     def run(program, tensors, devices, *options, weights=()):
         divisi.path("weights.bin").write_bytes(
             b"".join(w.tobytes() for w in weights))
-        divisi.path("m.mlir").write_text(program)
+        write_program(divisi.path("m.mlir"), program)
         np.savez(divisi.path("in.npz"), **tensors)
         divisi("compile", "m.mlir", "--devices", devices, *options,
                "-o", "m.divisi")
@@ -82,7 +83,7 @@ def test_loops_in_loops_and_branches(compute, count, condition):
 def test_random_plans(divisi, devices):
     w, tensors = nested_tensors(5, True)
     divisi.path("weights.bin").write_bytes(w.tobytes())
-    divisi.path("nested.mlir").write_text(NESTED)
+    write_program(divisi.path("nested.mlir"), NESTED)
     divisi.path("jacobi.mlir").write_text(jacobi(1, False))
     divisi.path("field.mlir").write_text(FIELD)
     np.savez(divisi.path("field.npz"), **field_tensors(6))
@@ -96,7 +97,7 @@ def test_random_plans(divisi, devices):
 def test_random_plans_of_an_lstm(divisi):
     w, r, x = lstm_tensors()
     divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
-    divisi.path("m.mlir").write_text(lstm(1, False))
+    write_program(divisi.path("m.mlir"), lstm(1, False))
     np.savez(divisi.path("in.npz"), x=x)
     divisi("check", "m.mlir", "--devices", 4, "--random-plans", 12,
            "--inputs", "in.npz")
@@ -126,8 +127,9 @@ def test_a_count_out_of_range_is_an_error(divisi, compute, devices, count):
 def test_an_index_in_a_body_is_checked(divisi, compute, devices):
     w, r, x = lstm_tensors()
     divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
-    divisi.path("m.mlir").write_text(
-        lstm(devices, True).replace(f"dense<{STEPS}>", f"dense<{STEPS + 1}>")
+    write_program(
+        divisi.path("m.mlir"), lstm(devices, True)
+        .replace(f"dense<{STEPS}>", f"dense<{STEPS + 1}>")
         .replace(f"max {STEPS}", f"max {STEPS + 1}"))
     np.savez(divisi.path("in.npz"), x=x)
     divisi("compile", "m.mlir", "--devices", devices, "-o", "m.divisi")
@@ -212,8 +214,8 @@ def test_time_counts_iterations(divisi, compute):
     compute(text, {"x": x}, 2, weights=(w, r))
     times = {}
     for most in (STEPS, 2 * STEPS):
-        divisi.path("m.mlir").write_text(
-            text.replace(f"max {STEPS}", f"max {most}"))
+        write_program(divisi.path("m.mlir"),
+                      text.replace(f"max {STEPS}", f"max {most}"))
         divisi("compile", "m.mlir", "--devices", 2, "-o", "m.divisi")
         report = json.loads(divisi("explain", "m.divisi", "--json").out)
         times[most] = report["predicted_nanoseconds"]

@@ -53,7 +53,8 @@ def test_a_plan_by_weights_computes_the_same(divisi, generated):
     divisi("plan", m.onnx, "--cluster", "c.yaml", "-o", "p.mlir")
     plan = divisi.path("p.mlir").read_text()
     assert re.search(r"spmd.grid @g \(\w+ = 2:\[3,1\], \w+ = 2\)", plan)
-    divisi("compile", "p.mlir", "--dump-after", "partition", "-o", "p.divisi")
+    divisi("compile", "p.mlir", "--data", m.onnx, "--dump-after", "partition",
+           "-o", "p.divisi")
     # A type and its verifier know the weights, too.
     assert "2:[3,1]" in divisi.path("p.partition.mlir").read_text()
     divisi("check", "p.divisi", "--inputs", m.inputs, "--expect", m.outputs)
@@ -117,7 +118,7 @@ def test_a_plan_that_was_read_need_not_fit(divisi, generated):
     less = re.sub(r'(kind = "slow".*?memory_bytes = )\d+', r"\g<1>100", text)
     assert less != text
     divisi.path("p.mlir").write_text(less)
-    told = divisi("compile", "p.mlir", "-o", "p.divisi").err
+    told = divisi("compile", "p.mlir", "--data", m.onnx, "-o", "p.divisi").err
     assert re.search(r"warning: a slow holds \d+ bytes under this plan, more "
                      r"than the 100 that it has", told)
     assert "a fast holds" not in told
@@ -145,7 +146,7 @@ def test_fewer_devices_are_the_fast_ones(divisi, generated):
                      divisi.path("p.mlir").read_text())
     # Two others are idle, and counted nowhere.
     assert "plan for 2 devices; " in plan.err
-    made = divisi("compile", "p.mlir", "-o", "p.divisi")
+    made = divisi("compile", "p.mlir", "--data", m.onnx, "-o", "p.divisi")
     assert "p.divisi: 2 devices, " in made.err
     text = divisi("explain", "p.divisi").out
     assert "\non these 2  " in text

@@ -27,7 +27,7 @@ def run_delayed(divisi):
     assert done.returncode == 0, done.stderr
 
 
-def compile_both(divisi, plan, inputs):
+def compile_both(divisi, plan, inputs, *data):
     """With overlap and without: what they compute is equal, in every bit.
     Returns how many reductions there are after partition, and when they are
     scheduled."""
@@ -36,7 +36,7 @@ def compile_both(divisi, plan, inputs):
              "--dump-to", ".")
     for name, flags in (("overlap", dumps), ("order", ("--no-overlap",))):
         # It runs here, whatever the plan is for.
-        divisi("compile", plan, *flags, "--gpu", "off", "-o",
+        divisi("compile", plan, *data, *flags, "--gpu", "off", "-o",
                f"{name}.divisi")
         divisi("run", f"{name}.divisi", "--inputs", inputs, "-o",
                f"{name}.npz")
@@ -51,9 +51,9 @@ def compile_both(divisi, plan, inputs):
             for stage in ("partition", "schedule")]
 
 
-def run_both(divisi, plan, inputs):
+def run_both(divisi, plan, inputs, *data):
     """The same; returns what hides of communication."""
-    before, after = compile_both(divisi, plan, inputs)
+    before, after = compile_both(divisi, plan, inputs, *data)
     facts = json.loads(divisi("explain", "overlap.divisi", "--json").out)
     order = json.loads(divisi("explain", "order.divisi", "--json").out)
     assert "schedule" not in order
@@ -74,7 +74,7 @@ def test_outputs_are_equal_bit_by_bit(divisi, name, capsys):
     for devices, kind in plans:
         divisi("plan", m.onnx, *m.shapes, "--devices", devices, *PLANS[kind],
                devices, "-o", "p.mlir")
-        hidden += run_both(divisi, "p.mlir", m.inputs) > 0
+        hidden += run_both(divisi, "p.mlir", m.inputs, "--data", m.onnx) > 0
     with capsys.disabled():
         print(f"\ncounted: {name}: equal bits of {len(plans)} plans, {hidden} of "
               "which overlap")

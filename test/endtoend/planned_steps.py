@@ -2,6 +2,7 @@
 of blocks of two matrices, with a ReLU between them and a residual around."""
 
 import numpy as np
+from written_programs import write_program
 
 RATE = 0.01
 
@@ -31,8 +32,8 @@ class Step:
 
     def write(self, folder):
         """The program as `step.mlir`, with what it reads beside it."""
-        (folder / "step.mlir").write_text(self.text())
         (folder / "weights.bin").write_bytes(self.weights())
+        write_program(folder / "step.mlir", self.text())
 
     @staticmethod
     def type(shape, element="f32"):

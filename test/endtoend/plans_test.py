@@ -47,7 +47,7 @@ def test_spatial_split_of_resnet_moves_only_halos(divisi):
     halos = sum(c["bytes"] for c in facts["collectives"]
                 if c["kind"] == "exchange")
     assert 0 < halos < 4 * 8 * 16 * 32 * 32
-    divisi("compile", "rows.mlir", "-o", "m.divisi")
+    divisi("compile", "rows.mlir", "--data", m.onnx, "-o", "m.divisi")
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
 
 
@@ -64,7 +64,7 @@ def test_edited_strategy_takes_effect(divisi, generated):
         text[:found.start()] + found.group(1) + ">" + text[found.end():])
     before, after = (explain(divisi, name) for name in ("p.mlir", "e.mlir"))
     assert after["replicated_flops"] > before["replicated_flops"] + 0.1
-    divisi("compile", "e.mlir", "-o", "m.divisi")
+    divisi("compile", "e.mlir", "--data", m.onnx, "-o", "m.divisi")
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
 
 
@@ -105,7 +105,7 @@ def test_batch_and_sequence_split_without_resharding(divisi, generated):
         assert len(inside) == 5
         assert all(not row["op"].startswith("spmd.")
                    for row in rows[inside[0]:inside[-1]])
-    divisi("compile", "e.mlir", "-o", "m.divisi")
+    divisi("compile", "e.mlir", "--data", m.onnx, "-o", "m.divisi")
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
 
 

@@ -18,6 +18,7 @@ from launched import (Run, mlp, needs_mpi,  # noqa: F401
 from loop_programs import (NESTED, jacobi, jacobi_tensors, lstm, lstm_tensors,
                            nested_tensors)
 from share import is_sweep
+from written_programs import write_program
 
 PROGRAMS = Path(__file__).parent / "Inputs"
 COUNTS = [2, 3, 4, 8]
@@ -97,7 +98,7 @@ def test_training_and_two_grids(divisi, tmp_path, name):
     if name == "train_step.mlir":
         tensors["t"] = random.standard_normal((8, 6), np.float32)
     np.savez(divisi.path("x.npz"), **tensors)
-    shutil.copy(PROGRAMS / name, tmp_path)
+    write_program(tmp_path / name, (PROGRAMS / name).read_text())
     divisi("compile", name, "-o", "m.divisi")
     assert_same_everywhere(divisi, "x.npz", [2, 3, 4], "--repeat", 5)
 
@@ -108,7 +109,7 @@ def test_loops(divisi, devices):
     w, r, x = lstm_tensors()
     nested, tensors = nested_tensors(5, True)
     divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
-    divisi.path("lstm.mlir").write_text(lstm(devices, True))
+    write_program(divisi.path("lstm.mlir"), lstm(devices, True))
     np.savez(divisi.path("lstm.npz"), x=x)
     divisi.path("jacobi.mlir").write_text(jacobi(devices, True))
     np.savez(divisi.path("jacobi.npz"), **jacobi_tensors(17))
@@ -117,7 +118,7 @@ def test_loops(divisi, devices):
                "-o", "m.divisi")
         assert_same_everywhere(divisi, f"{name}.npz", {2, devices})
     divisi.path("weights.bin").write_bytes(nested.tobytes())
-    divisi.path("nested.mlir").write_text(NESTED)
+    write_program(divisi.path("nested.mlir"), NESTED)
     np.savez(divisi.path("nested.npz"), **tensors)
     divisi("compile", "nested.mlir", "--devices", devices, "-o", "m.divisi")
     assert_same_everywhere(divisi, "nested.npz", {devices})
@@ -165,7 +166,7 @@ def test_each_process_reads_its_slices_of_the_weights(divisi):
     size = 4 * rows * columns
     divisi.path("weights.bin").write_bytes(
         np.random.default_rng(0).random(2 * rows * columns, np.float32))
-    divisi.path("m.mlir").write_text(f"""
+    write_program(divisi.path("m.mlir"), f"""
 spmd.grid @g (x = {devices})
 nn.global @a parameter : tensor<{rows}x{columns}xf32> from "weights.bin" [0, {size}] {{spmd.place = #spmd.place<@g: [x, *]>}}
 nn.global @b parameter : tensor<{rows}x{columns}xf32> from "weights.bin" [{size}, {size}] {{spmd.place = #spmd.place<@g: [x, *]>}}

@@ -4,12 +4,12 @@ They use what no ONNX model has: state, places at rest, two grids, two entry
 functions.
 """
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import assert_close, load
+from written_programs import write_program
 
 PROGRAMS = Path(__file__).parent / "Inputs"
 
@@ -23,7 +23,7 @@ def program(divisi, tmp_path):
     (tmp_path / "weights.bin").write_bytes(w1.tobytes() + w2.tobytes())
 
     def copy(name):
-        shutil.copy(PROGRAMS / name, tmp_path)
+        write_program(tmp_path / name, (PROGRAMS / name).read_text())
         return name
 
     copy.w1, copy.w2 = w1, w2

@@ -66,6 +66,6 @@ def test_buffer_outside_of_the_arena(divisi, dumps):
 
 @pytest.mark.parametrize("stage", ["plan", "partition", "schedule", "lower"])
 def test_unedited_dumps_give_the_same_artifact(divisi, dumps, stage):
-    divisi("compile", f"{stage}.mlir", "-o", "e.divisi")
+    divisi("compile", f"{stage}.mlir", "--data", dumps.onnx, "-o", "e.divisi")
     assert (divisi.path("e.divisi").read_bytes()
             == divisi.path("m.divisi").read_bytes())

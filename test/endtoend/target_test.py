@@ -79,6 +79,6 @@ def test_a_plan_says_which_host_it_was_made_for(divisi):
     assert 'instruction_set = "avx2"' in plan
     divisi.path("p.mlir").write_text(plan)
     # Also where another one goes on.
-    assert levels(dump(divisi, "lower", "p.mlir")) == {"x86-64-v3"}
+    assert levels(dump(divisi, "lower", "p.mlir", "--data", m.onnx)) == {"x86-64-v3"}
     again = divisi("plan", "p.mlir", "--replan", "--devices", 4, "-o", "-").out
     assert 'instruction_set = "avx2"' in again and '"cpu:4"' in again

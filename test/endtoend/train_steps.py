@@ -1,6 +1,7 @@
 """Writes training steps in `nn`: multi-layer perceptrons with Adam."""
 
 import numpy as np
+from written_programs import write_program
 
 RATE, BETA1, BETA2, EPSILON = 0.01, 0.9, 0.99, 1e-5
 CONSTANTS = {"zero": 0.0, "two": 2.0, "rate": RATE, "epsilon": EPSILON,
@@ -32,9 +33,9 @@ class Step:
     def write(self, folder):
         """The program as `step.mlir`, with what it reads beside it, and a
         batch as `x.npz`."""
-        (folder / "step.mlir").write_text(self.text())
         (folder / "weights.bin").write_bytes(
             b"".join(w.tobytes() for w in self.weights()))
+        write_program(folder / "step.mlir", self.text())
         x, t = self.batch_of_data()
         np.savez(folder / "x.npz", x=x, t=t)
 

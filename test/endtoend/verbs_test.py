@@ -10,6 +10,7 @@ import onnx
 import pytest
 from conftest import ROOT, Divisi, model
 from onnx import helper
+from written_programs import write_program
 
 USAGE, FILES, CONTENT, UNSUPPORTED, DIFFERS, NEWER = 2, 3, 4, 5, 8, 10
 X = np.ones((2, 3), np.float32)
@@ -104,8 +105,8 @@ def test_entry_has_to_be_chosen(divisi):
     random = np.random.default_rng(3)
     divisi.path("weights.bin").write_bytes(
         random.standard_normal(12 * 16 + 16 * 6, np.float32).tobytes())
-    divisi.path("p.mlir").write_text(
-        (PROGRAMS / "two_entries.mlir").read_text())
+    write_program(divisi.path("p.mlir"),
+                  (PROGRAMS / "two_entries.mlir").read_text())
     divisi("compile", "p.mlir", "--devices", 2, "-o", "m.divisi")
     says(divisi("run", "m.divisi", "-o", "y.npz", exits=USAGE),
          "which entry? --entry takes one of batch2, batch8")

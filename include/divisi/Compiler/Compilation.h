@@ -82,6 +82,9 @@ struct CompileOptions {
   std::string nativeLevel = {};
   /// Passes that do not run, of those in LeaveOut.h.
   std::vector<std::string> leaveOut = {};
+  /// Files and folders that the caller names for the text of a module, which
+  /// may name others only beneath its own folder (lib/Compiler/DataFiles.h).
+  std::vector<std::string> dataFiles = {};
   /// Stages after which the module is written to `dumpFolder`, as
   /// MODEL.STAGE.mlir, or to `dumpFile` if that is not empty.
   std::vector<Stage> dumpAfter;
@@ -113,9 +116,10 @@ public:
   Compilation(CompileOptions options, mlir::OwningOpRef<mlir::ModuleOp> module,
               Stage stage, std::shared_ptr<GlobalStore> store = nullptr);
 
-  /// Reads `path`, "-" being stdin: the text of a module, or an ONNX model,
-  /// which is imported; its content tells. A dump is checked by the verifier of
-  /// its stage. ExitCode::File, Invalid, Unsupported or Usage.
+  /// Reads `path`, "-" being stdin: the text of a module, whose weights lie in
+  /// files beneath its folder or in CompileOptions::dataFiles, or an ONNX
+  /// model, which is imported; its content tells. A dump is checked by the
+  /// verifier of its stage. ExitCode::File, Invalid, Unsupported or Usage.
   Status load(const std::string &path);
 
   /// The files that globals lie in, each once, by their whole names.

@@ -34,12 +34,14 @@ namespace divisi {
 /// its default. Tensors (shapes from them, constants) are not among them: these
 /// are set in CompileOptions::import, once they are read.
 struct GivenOptions {
-  // Of models.
+  // Of models and dumps.
   std::vector<std::string> dims;        ///< --dim, each `NAME=N`.
   std::vector<std::string> shapes;      ///< --shape, each `INPUT=2x16`.
   std::vector<std::string> leaveOut;    ///< --leave-out, names of passes.
   std::optional<std::string> precision; ///< --precision, `bf16` or `f16`.
   std::vector<std::string> keepF32;     ///< --keep-f32, with a precision.
+
+  std::vector<std::string> data; ///< --data, files and folders of a dump.
 
   // Of plans.
   std::string cluster;                   ///< --cluster, a preset or a file.

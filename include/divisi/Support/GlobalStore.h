@@ -11,9 +11,10 @@
 //   nn.global @w parameter : tensor<512x64xf32> from "gpt2.onnx" [1024, 131072]
 //
 // A GlobalStore turns such a place into bytes. Weights stay in the files that
-// they came in, mapped into memory. What has no file (folded constants, tensors
-// that a model held in text-like fields, a model that came through a pipe, the
-// constants within a dump) it holds itself.
+// they came in, mapped into memory. It opens no file itself: who reads the name
+// of one knows where it may lead, and gives the store what is there. What has
+// no file (folded constants, tensors that a model held in text-like fields, a
+// model that came through a pipe, the constants within a dump) it holds itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,13 +54,17 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity &, const FileIdentity &) = default;
 };
 
+/// `660454 bytes with the SHA-256 c6a1…`.
+std::string identityText(const FileIdentity &identity);
+
 /// Resolves ByteRanges. Not thread-safe.
 class GlobalStore {
 public:
   /// The name in a ByteRange of what addBlob was given.
   static constexpr std::string_view kBlobFile = "<blob>";
 
-  /// Makes `file` stand for `mapping` from now on.
+  /// Makes `file` stand for `mapping` from now on. Where expect() says what it
+  /// has to be, it is compared when bytes of it are first asked for.
   void addFile(const std::string &file, MappedFile mapping);
 
   /// Makes `file` stand for `bytes`, which `owner` keeps alive: it lies in
@@ -73,17 +78,18 @@ public:
   /// Says that `file` is named but not there: the program can be planned, and
   /// only asking for bytes fails (ExitCode::File).
   void addAbsent(const std::string &file);
-  /// Whether addAbsent said so of `file`.
+  /// The same of a file that is not to be had because of `why`.
+  void addRefused(const std::string &file, Status why);
+  /// Whether one of these said so of `file`.
   bool isAbsent(const std::string &file) const;
 
   /// Says what `file` has to be. Who asks for its bytes gets ExitCode::Invalid
   /// if it is another; the first time costs a hash of all of it.
   void expect(const std::string &file, FileIdentity identity);
   /// Whether every file of which that is known, and which is there, has the
-  /// size that it has to have: opens none. ExitCode::Invalid.
+  /// size that it has to have. ExitCode::Invalid.
   Status checkSizes() const;
-  /// Whether `file` is there: what bytes() would say if it is not, without
-  /// opening it. ExitCode::File.
+  /// Whether `file` is there: what bytes() would say if it is not.
   Status find(const std::string &file) const;
   /// What expect() said of `file`, or what it is: hashed when first asked for.
   /// Nothing for a file that is not there or cannot be read.
@@ -93,24 +99,23 @@ public:
   ByteRange addBlob(std::span<const std::byte> bytes);
 
   /// The bytes at `range`, valid until the next addBlob or as long as the
-  /// store. Opens a file that is not known yet. ExitCode::File if it cannot be
-  /// read, ExitCode::Invalid if the range does not lie inside it or it is
+  /// store. Fails as the file was refused, with ExitCode::File if it was never
+  /// given, with ExitCode::Invalid if the range does not lie inside it or it is
   /// another than expected.
   Expected<std::span<const std::byte>> bytes(const ByteRange &range);
 
 private:
   struct File {
-    std::optional<MappedFile> mapping;    ///< None: absent, or not opened.
-    bool isOpened = false;                ///< Whether `mapping` says anything.
+    std::optional<MappedFile> mapping;    ///< None: it is not to be had.
+    Status why;                           ///< Then the reason.
     std::optional<FileIdentity> identity; ///< Expected, or found.
+    bool isCompared = false;              ///< Whether `mapping` is that.
   };
   struct Memory {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner;
   };
-  static Status missing(const std::string &name, const File &file,
-                        const Status &why);
-  Status open(const std::string &name, File &file);
+  static Status compare(const std::string &name, File &file);
   Expected<std::span<const std::byte>> contentOf(const std::string &name);
 
   std::map<std::string, File, std::less<>> files_;
