@@ -11,6 +11,7 @@
 #include "ActsOn.h"
 #include "CommandLine.h"
 #include "Console.h"
+#include "TruncatedFiles.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/InitLLVM.h"
@@ -131,6 +132,8 @@ int divisi::runVerb(int argc, char **argv, const Verbs &verbs) {
   tidyCrashes();
   // A file that may not grow is an error of the write, not a crash.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Nor is a file that became shorter.
+  reportTruncatedFiles();
   StringRef name = argc < 2 ? StringRef() : argv[1];
   auto found = find_if(
       verbs, [&](const auto &verb) { return verb->command.getName() == name; });

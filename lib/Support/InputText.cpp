@@ -176,6 +176,12 @@ Expected<InputText> InputText::readFile(const std::string &path) {
   if (!regular && size == most) {
     return tooLong();
   }
+  // What is half of a text may be one, too.
+  char more = 0;
+  if (regular && (size != most || ::read(number, &more, 1) > 0)) {
+    return Status(ExitCode::File, "cannot read '" + path +
+                                      "': its size changed while it was read");
+  }
   text->shrink(size);
   return isGzip(text->text()) ? inflate(text->text()) : std::move(text);
 }

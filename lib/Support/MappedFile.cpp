@@ -50,40 +50,68 @@ void MappedFile::letGo(std::span<const std::byte> bytes) {
   }
 }
 
-/// Maps the open file and closes `descriptor`. What is mapped is what was
-/// checked: size and kind come from the descriptor, never from the path again.
-Expected<MappedFile> MappedFile::map(int descriptor, const std::string &path) {
-  MappedFile file;
-  struct stat info;
-  Status status;
-  if (fstat(descriptor, &info) != 0) {
-    status = cannotRead(path, std::strerror(errno));
-  } else if (!S_ISREG(info.st_mode)) {
-    status = cannotRead(path, "it is not a regular file");
-  } else if (info.st_size > 0) {
-    void *data =
-        mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (data == MAP_FAILED) {
-      status = cannotRead(path, std::strerror(errno));
-    } else {
-      file.data_ = static_cast<const std::byte *>(data);
-      file.size_ = info.st_size;
-    }
+//===----------------------------------------------------------------------===//
+// Open files
+//===----------------------------------------------------------------------===//
+
+OpenFile::~OpenFile() {
+  if (descriptor_ >= 0) {
+    close(descriptor_);
   }
-  close(descriptor);
-  if (!status.isOk()) {
-    return status;
+}
+
+Expected<OpenFile> OpenFile::take(int descriptor, const std::string &path) {
+  if (descriptor < 0) {
+    return cannotRead(path, std::strerror(errno));
+  }
+  OpenFile file(descriptor, path);
+  struct stat info;
+  if (fstat(descriptor, &info) != 0) {
+    return cannotRead(path, std::strerror(errno));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return cannotRead(path, "it is not a regular file");
+  }
+  file.size_ = info.st_size;
+  return file;
+}
+
+Expected<OpenFile> OpenFile::open(const std::string &path) {
+  // Not blocking: a named pipe is refused, not waited for.
+  return take(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), path);
+}
+
+Status OpenFile::read(int64_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    ssize_t got = pread(descriptor_, to.data(), to.size(), offset);
+    if (got < 0 && errno != EINTR) {
+      return cannotRead(path_, std::strerror(errno));
+    }
+    if (got == 0) {
+      return cannotRead(path_, "it was made shorter while it was read");
+    }
+    offset += std::max<ssize_t>(got, 0);
+    to = to.subspan(size_t(std::max<ssize_t>(got, 0)));
+  }
+  return {};
+}
+
+Expected<MappedFile> OpenFile::map() const {
+  MappedFile file;
+  if (size_ > 0) {
+    void *data = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    if (data == MAP_FAILED) {
+      return cannotRead(path_, std::strerror(errno));
+    }
+    file.data_ = static_cast<const std::byte *>(data);
+    file.size_ = size_;
   }
   return file;
 }
 
 Expected<MappedFile> MappedFile::open(const std::string &path) {
-  // Not blocking: a named pipe is refused, not waited for.
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
-    return cannotRead(path, std::strerror(errno));
-  }
-  return map(descriptor, path);
+  Expected<OpenFile> file = OpenFile::open(path);
+  return file ? file->map() : file.status();
 }
 
 /// Calls `visit` with each component of `path`, empty ones and `.` left out.
@@ -153,8 +181,8 @@ static int openDescriptorBeneath(const std::string &folder,
   return descriptor;
 }
 
-Expected<std::optional<MappedFile>>
-MappedFile::findBeneath(const std::string &folder, const std::string &path) {
+Expected<std::optional<OpenFile>>
+OpenFile::findBeneath(const std::string &folder, const std::string &path) {
   if (path.empty() || path.find('\0') != std::string::npos) {
     return makeError(ExitCode::Invalid, "'", path.c_str(),
                      "' is not a file name");
@@ -162,7 +190,7 @@ MappedFile::findBeneath(const std::string &folder, const std::string &path) {
   errno = EXDEV;
   int descriptor = climbsOut(path) ? -1 : openDescriptorBeneath(folder, path);
   if (descriptor < 0 && errno == ENOENT) {
-    return std::optional<MappedFile>();
+    return std::optional<OpenFile>();
   }
   if (descriptor < 0 && (errno == EXDEV || errno == ELOOP)) {
     return makeError(ExitCode::Invalid, "the path '", path,
@@ -170,11 +198,32 @@ MappedFile::findBeneath(const std::string &folder, const std::string &path) {
                      "', which must contain all data files; copy the file "
                      "there and name it relative to the folder");
   }
-  std::string whole = folder + "/" + path;
-  if (descriptor < 0) {
-    return cannotRead(whole, std::strerror(errno));
+  Expected<OpenFile> file = take(descriptor, folder + "/" + path);
+  if (!file) {
+    return file.status();
   }
-  Expected<MappedFile> file = map(descriptor, whole);
+  return std::optional<OpenFile>(std::move(*file));
+}
+
+Expected<OpenFile> OpenFile::openBeneath(const std::string &folder,
+                                         const std::string &path) {
+  Expected<std::optional<OpenFile>> found = findBeneath(folder, path);
+  if (!found) {
+    return found.status();
+  }
+  if (!*found) {
+    return cannotRead(folder + "/" + path, std::strerror(ENOENT));
+  }
+  return std::move(**found);
+}
+
+Expected<std::optional<MappedFile>>
+MappedFile::findBeneath(const std::string &folder, const std::string &path) {
+  Expected<std::optional<OpenFile>> found = OpenFile::findBeneath(folder, path);
+  if (!found || !*found) {
+    return found ? Expected(std::optional<MappedFile>()) : found.status();
+  }
+  Expected<MappedFile> file = (*found)->map();
   if (!file) {
     return file.status();
   }
@@ -183,12 +232,6 @@ MappedFile::findBeneath(const std::string &folder, const std::string &path) {
 
 Expected<MappedFile> MappedFile::openBeneath(const std::string &folder,
                                              const std::string &path) {
-  Expected<std::optional<MappedFile>> found = findBeneath(folder, path);
-  if (!found) {
-    return found.status();
-  }
-  if (!*found) {
-    return cannotRead(folder + "/" + path, std::strerror(ENOENT));
-  }
-  return std::move(**found);
+  Expected<OpenFile> file = OpenFile::openBeneath(folder, path);
+  return file ? file->map() : file.status();
 }

@@ -25,20 +25,24 @@ using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
 struct ArtifactFile::Impl {
-  Status readManifest();
+  Status readManifest(const OpenFile &opened);
   Status openGlobal(const pb::Global &global, const std::string &folder);
-  Status openCode(const pb::Code &code);
+  Status readGlobal(size_t index, const OpenFile &opened,
+                    const std::string &folder);
+  Status readCode(const pb::Code &code, const OpenFile &opened);
   Status checkMac() const;
-  Status verifyHash(size_t index) const;
   Status compareChunks(size_t index, size_t begin, size_t end) const;
   Status damagedGlobal(size_t index, const std::string &what) const;
 
-  MappedFile file;
+  MappedFile file; ///< For globals alone.
   pb::Manifest manifest;
   std::string hash;
   std::string manifestHash, codeMac; ///< As the header has them.
   std::map<std::string, MappedFile> externals;
-  std::vector<std::span<const std::byte>> globals, codes;
+  std::vector<std::span<const std::byte>> globals;
+  std::vector<AlignedBytes> codes;
+  /// With ArtifactOptions::verifyHashes, the bytes of globals, by hash.
+  std::map<std::string, AlignedBytes> verified;
   /// [global][chunk]: whether somebody has compared its checksum, or does.
   mutable std::vector<std::vector<std::atomic<bool>>> isCompared;
 };
@@ -63,23 +67,29 @@ std::span<const std::byte> ArtifactFile::globalBytes(size_t index) const {
 }
 
 void ArtifactFile::letGo(size_t index, int64_t begin, int64_t end) const {
+  if (!impl_->verified.empty()) {
+    return; // memory of our own has no file behind it
+  }
   MappedFile::letGo(impl_->globals[index].subspan(begin, end - begin));
 }
 
 std::span<const std::byte> ArtifactFile::codeBytes(size_t index) const {
-  return impl_->codes[index];
+  return impl_->codes[index].span();
 }
 
 template <typename... Parts> static Status damaged(const Parts &...parts) {
   return makeError(ExitCode::Invalid, "damaged artifact: ", parts...);
 }
 
-Status ArtifactFile::Impl::readManifest() {
-  std::span<const std::byte> bytes = file.bytes();
+Status ArtifactFile::Impl::readManifest(const OpenFile &opened) {
   ArtifactHeader header;
-  bool hasHeader = bytes.size() >= sizeof(header);
+  bool hasHeader = opened.size() >= int64_t(sizeof(header));
   if (hasHeader) {
-    std::memcpy(&header, bytes.data(), sizeof(header));
+    Status status = opened.read(
+        0, std::as_writable_bytes(std::span<ArtifactHeader>(&header, 1)));
+    if (!status.isOk()) {
+      return status;
+    }
   }
   if (!hasHeader || !std::equal(std::begin(artifactMagic),
                                 std::end(artifactMagic), header.magic)) {
@@ -97,11 +107,15 @@ Status ArtifactFile::Impl::readManifest() {
     return damaged("a manifest of ", header.manifestBytes,
                    " bytes; expected at most ", maxManifestBytes);
   }
-  if (header.manifestBytes > bytes.size() - sizeof(header)) {
+  if (header.manifestBytes > opened.size() - int64_t(sizeof(header))) {
     return damaged("its manifest is cut off; the file may be truncated");
   }
-  std::span<const std::byte> text =
-      bytes.subspan(sizeof(header), header.manifestBytes);
+  std::string text(header.manifestBytes, '\0');
+  Status status = opened.read(sizeof(header),
+                              std::as_writable_bytes(std::span<char>(text)));
+  if (!status.isOk()) {
+    return status;
+  }
   std::string expected(reinterpret_cast<const char *>(header.manifestHash), 32);
   if (Sha256::of(text) != expected) {
     return damaged("its manifest does not match its hash");
@@ -113,8 +127,8 @@ Status ArtifactFile::Impl::readManifest() {
   if (!manifest.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
     return damaged("its manifest cannot be parsed");
   }
-  if (manifest.file_bytes() != static_cast<int64_t>(bytes.size())) {
-    return damaged("the file has ", bytes.size(), " bytes, expected ",
+  if (manifest.file_bytes() != opened.size()) {
+    return damaged("the file has ", opened.size(), " bytes, expected ",
                    manifest.file_bytes(), "; it may be truncated");
   }
   return {};
@@ -157,17 +171,24 @@ Status ArtifactFile::Impl::openGlobal(const pb::Global &global,
   return {};
 }
 
-/// Whatever runs it believes it: all of it is looked at.
-Status ArtifactFile::Impl::openCode(const pb::Code &code) {
-  std::span<const std::byte> source = file.bytes();
-  auto size = static_cast<int64_t>(source.size());
+/// Whatever runs it believes it: all of it is looked at, and what was looked at
+/// is what runs.
+Status ArtifactFile::Impl::readCode(const pb::Code &code,
+                                    const OpenFile &opened) {
+  int64_t size = opened.size();
   if (code.offset() < 0 || code.bytes() < 0 || code.offset() > size ||
       code.bytes() > size - code.offset()) {
     return damaged("code for '", code.target(), "' lies at bytes ",
                    code.offset(), " + ", code.bytes(), " of a file of ", size);
   }
-  codes.push_back(source.subspan(code.offset(), code.bytes()));
-  return Sha256::of(codes.back()) == code.sha256()
+  Expected<AlignedBytes> bytes = AlignedBytes::allocate(code.bytes());
+  Status status =
+      bytes ? opened.read(code.offset(), bytes->span()) : bytes.status();
+  if (!status.isOk()) {
+    return status;
+  }
+  codes.push_back(std::move(*bytes));
+  return Sha256::of(codes.back().span()) == code.sha256()
              ? Status()
              : damaged("code for '", code.target(),
                        "' does not match its hash");
@@ -176,12 +197,11 @@ Status ArtifactFile::Impl::openCode(const pb::Code &code) {
 /// Where nobody needs to vouch for anything, nobody does.
 Status ArtifactFile::Impl::checkMac() const {
   bool isSigned = codeMac != std::string(codeMac.size(), '\0');
-  bool hasNative =
-      std::any_of(manifest.codes().begin(), manifest.codes().end(),
-                  [](const pb::Code &code) {
-                    return !levelOfTarget(code.target()).empty() ||
-                           isGridTarget(code.target());
-                  });
+  bool hasNative = std::any_of(manifest.codes().begin(), manifest.codes().end(),
+                               [](const pb::Code &code) {
+                                 return !levelOfTarget(code.target()).empty() ||
+                                        isGridTarget(code.target());
+                               });
   return !isSigned || hasNative ? Status()
                                 : damaged("it has no native code to sign");
 }
@@ -198,11 +218,31 @@ Status ArtifactFile::Impl::damagedGlobal(size_t index,
                            "' been changed since the artifact was made?");
 }
 
-Status ArtifactFile::Impl::verifyHash(size_t index) const {
+/// Brings a global to memory of our own, and compares its hash there.
+Status ArtifactFile::Impl::readGlobal(size_t index, const OpenFile &opened,
+                                      const std::string &folder) {
   const pb::Global &global = manifest.globals(static_cast<int>(index));
-  return Sha256::of(globals[index]) == global.sha256()
-             ? Status()
-             : damagedGlobal(index, "hash");
+  AlignedBytes &bytes = verified[global.sha256()];
+  if (bytes.size() != global.bytes()) {
+    Expected<AlignedBytes> room = AlignedBytes::allocate(global.bytes());
+    Status status = room.status();
+    if (status.isOk() && global.external_file().empty()) {
+      status = opened.read(global.offset(), room->span());
+    } else if (status.isOk()) {
+      auto other = OpenFile::openBeneath(folder, global.external_file());
+      status =
+          other ? other->read(global.offset(), room->span()) : other.status();
+    }
+    if (!status.isOk()) {
+      return status.in("global '" + global.name() + "'");
+    }
+    if (Sha256::of(room->span()) != global.sha256()) {
+      return damagedGlobal(index, "hash");
+    }
+    bytes = std::move(*room);
+  }
+  globals[index] = bytes.span();
+  return {};
 }
 
 /// All of those chunks are the caller's to compare.
@@ -255,24 +295,28 @@ Status ArtifactFile::checkBytes(size_t index, int64_t begin,
 
 Expected<ArtifactFile> ArtifactFile::open(const std::string &path,
                                           const ArtifactOptions &options) {
-  Expected<MappedFile> file = MappedFile::open(path);
-  if (!file) {
-    return file.status();
+  Expected<OpenFile> opened = OpenFile::open(path);
+  if (!opened) {
+    return opened.status();
   }
   auto impl = std::make_unique<Impl>();
-  impl->file = std::move(*file);
-  Status status = impl->readManifest();
+  Status status = impl->readManifest(*opened);
+  if (status.isOk()) {
+    Expected<MappedFile> file = opened->map();
+    status = file.status();
+    impl->file = file ? std::move(*file) : MappedFile();
+  }
   std::string folder =
       options.externalFolder.empty() ? folderOf(path) : options.externalFolder;
   for (int i = 0; status.isOk() && i < impl->manifest.globals_size(); ++i) {
     status = impl->openGlobal(impl->manifest.globals(i), folder);
     if (status.isOk() && options.verifyHashes &&
         !impl->globals.back().empty()) {
-      status = impl->verifyHash(i);
+      status = impl->readGlobal(i, *opened, folder);
     }
   }
   for (int i = 0; status.isOk() && i < impl->manifest.codes_size(); ++i) {
-    status = impl->openCode(impl->manifest.codes(i));
+    status = impl->readCode(impl->manifest.codes(i), *opened);
   }
   if (status.isOk()) {
     status = impl->checkMac();

@@ -82,6 +82,32 @@ static void letGo(std::span<const std::byte> bytes, bool isMapped) {
   }
 }
 
+/// Writes a section of globals if its bytes are those that were summed: who
+/// has their file may change it.
+static Status writeGlobals(OutputFile &file, const Section &section) {
+  constexpr size_t most = 16 * checkedChunkBytes;
+  const pb::Global &global = *section.globals.front();
+  std::vector<std::byte> piece;
+  for (size_t at = 0; at < section.bytes.size(); at += most) {
+    auto from =
+        section.bytes.subspan(at, std::min(most, section.bytes.size() - at));
+    piece.assign(from.begin(), from.end());
+    auto first =
+        global.chunk_crc32c().begin() + int64_t(at / checkedChunkBytes);
+    if (!std::ranges::equal(
+            crc32cOfChunks(piece, checkedChunkBytes),
+            std::span(first, (piece.size() + checkedChunkBytes - 1) /
+                                 checkedChunkBytes))) {
+      return makeError(ExitCode::File, "the bytes of global '", global.name(),
+                       "' were changed while they were read");
+    }
+    if (Status status = file.write(piece); !status.isOk()) {
+      return status;
+    }
+  }
+  return {};
+}
+
 static Expected<std::vector<Section>>
 collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
   std::vector<Section> sections;
@@ -190,7 +216,8 @@ divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
       status = file->padTo(section.offset);
     }
     if (status.isOk()) {
-      status = file->write(section.bytes);
+      status = section.code ? file->write(section.bytes)
+                            : writeGlobals(*file, section);
       letGo(section.bytes, section.isMapped);
     }
   }

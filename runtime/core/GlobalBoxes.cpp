@@ -192,6 +192,12 @@ Status GlobalBoxes::makeCopy(size_t index, const Box &box, Held &held) const {
   return {};
 }
 
+/// Whether elements may say where others lie: a kernel that has checked them
+/// relies on them, so nobody else may change them.
+static bool mayIndex(DType type) {
+  return !isFloatType(type) && byteWidth(type) > 1;
+}
+
 /// A new one, mapped if that is possible.
 GlobalBoxes::Held *GlobalBoxes::makeHeld(size_t index, const Box &box) {
   constexpr uintptr_t alignment = 64; // what kernels are promised
@@ -202,7 +208,8 @@ GlobalBoxes::Held *GlobalBoxes::makeHeld(size_t index, const Box &box) {
     BoxCopy copy = copyOf(*resolved_->globals[index], box);
     const std::byte *inPlace = bytes.data() + copy.sourceOffset();
     bool isAligned = reinterpret_cast<uintptr_t>(inPlace) % alignment == 0;
-    held.isMapped = copy.isContiguous() && isAligned;
+    held.isMapped = copy.isContiguous() && isAligned &&
+                    !mayIndex(resolved_->globals[index]->type);
     held.data = held.isMapped ? inPlace : nullptr;
   }
   return &held;

@@ -43,12 +43,12 @@ private:
   size_t size_ = 0;
 };
 
-/// Each rank's box of each global. A box that lies in one piece in the file is
-/// used where it is mapped; others are copied when somebody wants them, once
-/// for all ranks that hold the same, and let go when nobody does any more. A
-/// global that an entry updates has memory of its own on every rank. What is
-/// copied is checked on the way; what is used where it is mapped, when check()
-/// is called.
+/// Each rank's box of each global. A box of numbers that index nothing and lie
+/// in one piece in the file is used where it is mapped; others are copied when
+/// somebody wants them, once for all ranks that hold the same, and let go when
+/// nobody does any more. A global that an entry updates has memory of its own
+/// on every rank. What is copied is checked on the way; what is used where it
+/// is mapped, when check() is called.
 class GlobalBoxes {
 public:
   /// Of `ranks`, ascending. What it refers to outlives the result.

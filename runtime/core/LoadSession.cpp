@@ -296,6 +296,10 @@ Session::open(const std::string &path, const SessionOptions &options) {
   if (!file) {
     return file.status();
   }
+  if (!options.artifactHash.empty() && options.artifactHash != file->hash()) {
+    return makeError(ExitCode::Invalid, "'", path,
+                     "' was replaced while processes agreed on it; run again");
+  }
   auto impl = std::make_unique<Impl>(std::move(*file), options);
   if (Status status = impl->load(); !status.isOk()) {
     return status.in("'" + path + "'");

@@ -247,6 +247,7 @@ Status Processes::divide(const std::string &path,
   if (!status.isOk()) {
     return status;
   }
+  options.artifactHash = file->hash();
   options.localRanks = ranksOf(world_->self(), world_->size(), numRanks);
   options.communicator = [this](const CommunicatorRequest &request)
       -> Expected<std::shared_ptr<Communicator>> {

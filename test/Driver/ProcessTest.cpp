@@ -9,11 +9,16 @@
 #include "lib/Driver/Process.h"
 
 #include "divisi/Support/Clock.h"
+#include "divisi/Support/MappedFile.h"
+#include "lib/Driver/TruncatedFiles.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -72,4 +77,38 @@ TEST(ProcessDeathTest, HandlersAreRestored) {
     _exit(0);
   };
   EXPECT_EXIT(after(), testing::KilledBySignal(SIGTERM), "");
+}
+
+//===----------------------------------------------------------------------===//
+// Mapped files
+//===----------------------------------------------------------------------===//
+
+TEST(TruncatedFilesTest, endTheProcessWithTheirName) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() /
+      ("divisi \x1b[2Jmapped " + std::to_string(getpid()));
+  std::ofstream(path) << std::string(10000, 'x');
+  auto readBeyondTheEnd = [&] {
+    reportTruncatedFiles();
+    auto file = MappedFile::open(path.string());
+    std::filesystem::resize_file(path, 100);
+    const volatile std::byte *last = &file->bytes().back();
+    (void)*last;
+  };
+  EXPECT_EXIT(readBeyondTheEnd(), testing::ExitedWithCode(3),
+              "divisi: error: cannot read '/.*/divisi .*mapped .*': it was "
+              "made shorter while it was read");
+  std::filesystem::remove(path);
+}
+
+TEST(TruncatedFilesTest, leaveOtherSignalsAlone) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto raise = [] {
+    std::signal(SIGBUS, SIG_DFL);
+    reportTruncatedFiles();
+    kill(getpid(), SIGBUS);
+    kill(getpid(), SIGBUS);
+  };
+  EXPECT_EXIT(raise(), testing::KilledBySignal(SIGBUS), "");
 }

@@ -291,3 +291,29 @@ TEST_F(FileTest, AnEndingOfGzCompresses) {
   ASSERT_TRUE(back) << back.status().message();
   EXPECT_EQ(back->text(), text);
 }
+
+TEST_F(FileTest, AFileThatBecomesShorterIsAnError) {
+  ASSERT_TRUE(writeFile(path("a"), "content").isOk());
+  Expected<OpenFile> file = OpenFile::open(path("a"));
+  ASSERT_TRUE(file) << file.status().message();
+  std::string read(7, ' ');
+  auto bytes = std::as_writable_bytes(std::span<char>(read));
+  EXPECT_TRUE(file->read(0, bytes).isOk());
+  EXPECT_EQ(read, "content");
+  EXPECT_TRUE(file->read(3, bytes.first(4)).isOk());
+  EXPECT_EQ(read, "tentent");
+  fs::resize_file(path("a"), 3);
+  Status status = file->read(0, bytes);
+  EXPECT_EQ(status.code(), ExitCode::File);
+  EXPECT_THAT(status.message(),
+              HasSubstr("': it was made shorter while it was read"));
+  EXPECT_EQ(file->size(), 7);
+}
+
+// Of such a file the system says that it has no bytes; more come all the same.
+TEST_F(FileTest, ATextThatGrowsIsAnError) {
+  Expected<InputText> text = InputText::readFile("/proc/self/status");
+  EXPECT_EQ(text.status().code(), ExitCode::File);
+  EXPECT_THAT(text.status().message(),
+              HasSubstr("its size changed while it was read"));
+}

@@ -1,6 +1,7 @@
 """Native code of artifacts: that it computes what the calls do without, and
 that nobody runs it for whom its maker does not vouch."""
 
+import functools
 import hashlib
 import json
 import os
@@ -268,6 +269,22 @@ def with_manifest(data, change):
     assert len(manifest) == size
     return (data[:16] + hashlib.sha256(manifest).digest() + data[48:HEADER] +
             manifest + data[HEADER + size:])
+
+
+def with_hashes_of(data, bad):
+    """`bad`, which differs from `data` in its codes alone, as if these had
+    always been in it: the hash of each is where the other's was."""
+    ends = [found.start() for found in re.finditer(rb"\x7fELF", data)]
+    hashes = {}
+    for begin, end in zip(ends, [*ends[1:], len(data)]):
+        [size] = [length for length in range(64, end - begin + 1)
+                  if hashlib.sha256(data[begin:begin + length]).digest() in
+                  data]
+        old, new = (hashlib.sha256(text[begin:begin + size]).digest()
+                    for text in (data, bad))
+        hashes[old] = new
+    return with_manifest(bad, lambda text: functools.reduce(
+        lambda text, item: text.replace(*item), hashes.items(), text))
 
 
 def code_offset(data):

@@ -12,6 +12,7 @@
 #include "divisi/Support/Status.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,7 +20,51 @@
 
 namespace divisi {
 
-/// A regular file mapped for reading; movable, unmapped with its owner.
+class MappedFile;
+
+/// A regular file that is open for reading; movable, closed with its owner.
+/// What read() gives is the reader's own: a mapping shows what other processes
+/// write, whatever was checked of it before.
+class OpenFile {
+public:
+  OpenFile(OpenFile &&other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_),
+        path_(std::move(other.path_)) {}
+  OpenFile &operator=(OpenFile &&) = delete;
+  ~OpenFile();
+
+  /// As MappedFile::open.
+  static Expected<OpenFile> open(const std::string &path);
+  /// As MappedFile::openBeneath.
+  static Expected<OpenFile> openBeneath(const std::string &folder,
+                                        const std::string &path);
+
+  /// In bytes, when it was opened.
+  int64_t size() const { return size_; }
+  /// Fills `to` with the bytes from `offset` on. File where they cannot be
+  /// read, also because the file has become shorter.
+  Status read(int64_t offset, std::span<std::byte> to) const;
+  /// All of it, mapped.
+  Expected<MappedFile> map() const;
+
+private:
+  friend class MappedFile;
+  /// Takes `descriptor`; what is read is what was checked: size and kind come
+  /// from it, never from the path again.
+  static Expected<OpenFile> take(int descriptor, const std::string &path);
+  static Expected<std::optional<OpenFile>>
+  findBeneath(const std::string &folder, const std::string &path);
+  OpenFile(int descriptor, std::string path)
+      : descriptor_(descriptor), path_(std::move(path)) {}
+
+  int descriptor_ = -1;
+  int64_t size_ = 0;
+  std::string path_; ///< For messages.
+};
+
+/// A regular file mapped for reading; movable, unmapped with its owner. Who
+/// reads beyond the end that another process has given it meanwhile gets
+/// SIGBUS.
 class MappedFile {
 public:
   /// No file, no bytes.
@@ -53,7 +98,7 @@ public:
   static void letGo(std::span<const std::byte> bytes);
 
 private:
-  static Expected<MappedFile> map(int descriptor, const std::string &path);
+  friend class OpenFile;
   void swap(MappedFile &other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);

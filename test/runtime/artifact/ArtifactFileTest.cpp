@@ -7,12 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/artifact/ArtifactFile.h"
+#include "divisi/Support/MappedFile.h"
 #include "divisi/Support/Sha256.h"
 #include "test/runtime/artifact/ManifestBuilder.h"
 
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <thread>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -149,6 +152,64 @@ TEST_F(ArtifactFileTest, changedDataIsFoundWhenAskedFor) {
   Status status = open({{}, /*verifyHashes=*/true});
   EXPECT_EQ(status.code(), ExitCode::Invalid);
   EXPECT_THAT(status.message(), HasSubstr("global 'a' does not have the hash"));
+}
+
+TEST_F(ArtifactFileTest, nobodyChangesWhatWasChecked) {
+  builder_.manifest.add_codes()->set_target("adder");
+  std::string code(5000, 'c');
+  auto codeBytes = std::as_bytes(std::span<const char>(code));
+  GlobalData a{bytes(), {}, 0};
+  std::vector<GlobalData> data = {a, a, {}};
+  ASSERT_TRUE(writeArtifact(path_, builder_.manifest, data, {&codeBytes, 1}));
+  auto file = ArtifactFile::open(path_, {{}, /*verifyHashes=*/true});
+  ASSERT_TRUE(file) << file.status().message();
+  auto isAsItWas = [&] {
+    return std::ranges::equal(file->codeBytes(0), codeBytes) &&
+           std::ranges::equal(file->globalBytes(0), bytes()) &&
+           file->manifest().producer() == "test";
+  };
+  // In place: another file of that name would change no mapping.
+  std::fstream(path_, std::ios::in | std::ios::out | std::ios::binary)
+      << std::string(fs::file_size(path_), '?');
+  EXPECT_TRUE(isAsItWas());
+  file->letGo(0, 0, 12);
+  fs::resize_file(path_, 10);
+  EXPECT_TRUE(isAsItWas());
+}
+
+/// Standing in a pipe until somebody reads, a writer is slower than one who
+/// changes what it has summed.
+TEST_F(ArtifactFileTest, bytesThatChangeWhileTheyAreWrittenAreAnError) {
+  values_.assign(1 << 20, 1);
+  std::string weights = folder_ + "/weights";
+  std::ofstream(weights, std::ios::binary)
+      .write(reinterpret_cast<const char *>(values_.data()), 4 << 20);
+  auto mapped = MappedFile::open(weights);
+  ASSERT_TRUE(mapped);
+  builder_.manifest.clear_globals();
+  builder_.global("a", "parameter",
+                  builder_.tensor(builder_.grid({1}), {1 << 20}, {{}}));
+  std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Status status;
+  std::thread writer([&] {
+    GlobalData data{mapped->bytes(), {}, 0};
+    status = writeArtifact(pipe, builder_.manifest, {&data, 1}).status();
+  });
+  std::ifstream reader(pipe, std::ios::binary);
+  std::string read(100000, '\0');
+  reader.read(read.data(), int64_t(read.size()));
+  std::fstream file(weights, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp((4 << 20) - 1);
+  file.put('?');
+  file.close();
+  while (reader.read(read.data(), int64_t(read.size()))) {
+  }
+  writer.join();
+  EXPECT_EQ(status.code(), ExitCode::File);
+  EXPECT_THAT(status.message(),
+              HasSubstr("the bytes of global 'a' were changed "
+                        "while they were read"));
 }
 
 TEST_F(ArtifactFileTest, aChunkIsComparedWhenItIsReadFirst) {

@@ -280,3 +280,12 @@ TEST(SessionTest, aTraceNamesEveryInstruction) {
     EXPECT_THAT(text.str(), HasSubstr(part));
   }
 }
+
+TEST(SessionTest, anArtifactIsTheOneThatWasAgreedOn) {
+  SessionOptions options = testOptions();
+  options.artifactHash = std::string(64, '0');
+  Status status = openSession(slowManifest(), {{}}, options).status();
+  EXPECT_EQ(status.code(), ExitCode::Invalid);
+  EXPECT_THAT(status.message(), HasSubstr("was replaced while processes agreed "
+                                          "on it; run again"));
+}

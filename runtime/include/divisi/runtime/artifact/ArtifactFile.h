@@ -31,12 +31,15 @@ struct ArtifactOptions {
   /// Where external files lie; empty: the artifact's own folder. Their paths
   /// must not lead out of it.
   std::string externalFolder;
-  /// Hash every global now. Otherwise only the manifest is hashed, and weights
-  /// are not touched before they are used: see ArtifactFile::checkBytes.
+  /// Read every global into memory now and hash it there. Otherwise weights are
+  /// not touched before they are used: see ArtifactFile::checkBytes.
   bool verifyHashes = false;
 };
 
-/// An artifact opened for reading: the manifest, and the globals' bytes mapped.
+/// An artifact opened for reading. The manifest and codes were read into memory
+/// and checked there, so that nobody changes what was checked. The bytes of
+/// globals are mapped: other processes may change them, or truncate their file,
+/// which then gives SIGBUS to who reads them.
 class ArtifactFile {
 public:
   ArtifactFile(ArtifactFile &&) noexcept;
@@ -60,7 +63,8 @@ public:
   /// as long as this object.
   std::span<const std::byte> globalBytes(size_t index) const;
 
-  /// The bytes of a code, whose hash has been compared; they live likewise.
+  /// The bytes of a code, whose hash has been compared, in memory of this
+  /// object.
   std::span<const std::byte> codeBytes(size_t index) const;
 
   /// Compares the checksums of those chunks of a global in which the bytes from

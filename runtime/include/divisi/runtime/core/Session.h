@@ -87,6 +87,9 @@ struct SessionOptions {
   std::string codeKey;
   /// ... or whoever made it. Else calls go without.
   bool allowsNativeCode = false;
+  /// What ArtifactFile::hash() has to be, where others agreed on it before;
+  /// empty: anything.
+  std::string artifactHash;
   /// Record when every instruction began and ended; see writeTrace().
   bool trace = false;
 };
