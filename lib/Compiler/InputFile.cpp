@@ -16,6 +16,8 @@
 #include "llvm/Support/FileSystem.h"
 
 #include <filesystem>
+#include <optional>
+#include <span>
 
 using namespace llvm;
 using namespace divisi;
@@ -77,30 +79,58 @@ static bool isDevice(const std::string &path) {
            !StringRef(path).starts_with("/dev/fd/")));
 }
 
+/// All of a file, in memory of our own: what is parsed cannot change meanwhile.
+static divisi::Expected<std::unique_ptr<MemoryBuffer>>
+readAll(const OpenFile &opened, const std::string &path) {
+  std::unique_ptr<WritableMemoryBuffer> content =
+      WritableMemoryBuffer::getNewUninitMemBuffer(size_t(opened.size()), path);
+  if (!content) {
+    return makeError(ExitCode::File, "cannot read '", path, "': it has ",
+                     opened.size(), " bytes, for which there is no memory");
+  }
+  Status status =
+      opened.read(0, std::as_writable_bytes(std::span<char>(
+                         content->getBufferStart(), size_t(opened.size()))));
+  return status.isOk() ? divisi::Expected<std::unique_ptr<MemoryBuffer>>(
+                             std::move(content))
+                       : status;
+}
+
+static divisi::Expected<std::unique_ptr<MemoryBuffer>>
+readStream(const std::string &path, const std::string &name) {
+  auto content = MemoryBuffer::getFileOrSTDIN(path);
+  if (!content) {
+    return makeError(ExitCode::File, "cannot read '", name,
+                     "': ", content.getError().message());
+  }
+  return std::move(*content);
+}
+
 divisi::Expected<InputFile> InputFile::open(const std::string &path) {
   InputFile file;
   file.isPiped = isWrittenInPlace(path) && !isDevice(path);
   file.name = path == "-" ? "stdin" : path;
   file.folder = folderOfNames(path);
+  std::optional<OpenFile> opened;
   if (!file.isPiped) {
-    divisi::Expected<MappedFile> mapped = MappedFile::open(path);
-    if (!mapped) {
-      return mapped.status();
+    divisi::Expected<OpenFile> found = OpenFile::open(path);
+    if (!found) {
+      return found.status();
     }
-    StringRef head(reinterpret_cast<const char *>(mapped->bytes().data()),
-                   std::min(mapped->bytes().size(), kLooked));
-    Status status = recognise(file, head);
+    std::string head(std::min(size_t(found->size()), kLooked), '\0');
+    Status status = found->read(0, std::as_writable_bytes(std::span(head)));
+    status = status.isOk() ? recognise(file, head) : status;
     if (!status.isOk()) {
       return status;
     }
     if (!file.isModule) {
       return file;
     }
+    opened.emplace(std::move(*found));
   }
-  auto content = MemoryBuffer::getFileOrSTDIN(path);
+  auto content = opened ? readAll(*opened, path) : readStream(path, file.name);
   if (!content) {
-    return makeError(ExitCode::File, "cannot read '", file.name,
-                     "': ", content.getError().message());
+    return content.status();
   }
   file.content = std::move(*content);
   Status status = recognise(file, file.content->getBuffer());

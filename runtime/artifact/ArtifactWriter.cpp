@@ -94,10 +94,8 @@ static Status writeGlobals(OutputFile &file, const Section &section) {
     piece.assign(from.begin(), from.end());
     auto first =
         global.chunk_crc32c().begin() + int64_t(at / checkedChunkBytes);
-    if (!std::ranges::equal(
-            crc32cOfChunks(piece, checkedChunkBytes),
-            std::span(first, (piece.size() + checkedChunkBytes - 1) /
-                                 checkedChunkBytes))) {
+    std::vector<uint32_t> sums = crc32cOfChunks(piece, checkedChunkBytes);
+    if (!std::equal(sums.begin(), sums.end(), first)) {
       return makeError(ExitCode::File, "the bytes of global '", global.name(),
                        "' were changed while they were read");
     }

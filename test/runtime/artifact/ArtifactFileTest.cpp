@@ -201,7 +201,7 @@ TEST_F(ArtifactFileTest, bytesThatChangeWhileTheyAreWrittenAreAnError) {
   reader.read(read.data(), int64_t(read.size()));
   std::fstream file(weights, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp((4 << 20) - 1);
-  file.put('?');
+  file.put('!');
   file.close();
   while (reader.read(read.data(), int64_t(read.size()))) {
   }
