@@ -3,6 +3,7 @@ what runs, and no run dies of a signal."""
 
 import os
 import re
+import resource
 import struct
 import threading
 import time
@@ -146,3 +147,13 @@ def test_a_model_that_becomes_shorter_is_an_error(divisi):
                           exits=None)
             assert done.code in (0, FILE, CONTENT), done.report("ended")
             assert "report it" not in done.err
+
+
+def test_a_text_that_memory_has_no_room_for_is_an_error(divisi):
+    divisi.path("m.mlir").write_text("module {\n" + " " * 5000)
+    os.truncate(divisi.path("m.mlir"), 8 << 30)
+    few = lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    said = divisi("compile", "m.mlir", "-o", "o.divisi", exits=FILE,
+                  preexec_fn=few).err
+    assert ("cannot read 'm.mlir': it has 8589934592 bytes, for which there is "
+            "no memory") in said
