@@ -2,6 +2,7 @@
 PRESET ?= release
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
+READERS ?= Clusters Hosts Manifests Models Modules Problems Rules Tensors
 PEERS ?=
 
 # One build tree a preset; CMakePresets.json names them alike.
@@ -88,10 +89,11 @@ races: build
 	$(call script,test/races.sh)
 
 # Needs a build of its own, by clang; only the fuzzed libraries are built.
+# READERS=Tensors fuzzes one reader, or several; test/fuzz/Readers.h says which.
 fuzz: setup
 	@cmake --preset fuzz --log-level=NOTICE
-	@cmake --build build-fuzz -j $(JOBS) --target ProblemReaderFuzz
-	@bash test/fuzz/problem_reader.sh build-fuzz $(FUZZ_SECONDS)
+	@cmake --build build-fuzz -j $(JOBS) --target $(READERS:%=%Fuzz)
+	@bash test/fuzz/fuzz.sh build-fuzz $(FUZZ_SECONDS) $(READERS)
 
 models: setup
 	$(call script,models/make.sh)

@@ -1,4 +1,4 @@
-//===- ProblemReaderFuzz.cpp - Any bytes as a planning problem ------------===//
+//===- Problems.cpp - Any bytes as a planning problem ---------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,23 +12,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Readers.h"
+
 #include "divisi/Search/ProblemIO.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <libdeflate.h>
 #include <string>
 
 using namespace divisi::search;
-using divisi::ExitCode;
 using divisi::Expected;
-
-static void require(bool holds, const char *what) {
-  if (!holds) {
-    std::fprintf(stderr, "violated: %s\n", what);
-    std::abort();
-  }
-}
+using divisi::fuzz::require;
 
 static std::string gzip(std::string_view text) {
   static libdeflate_compressor *compressor = libdeflate_alloc_compressor(1);
@@ -44,19 +37,15 @@ static void requireSame(const Expected<Problem> &a, const Expected<Problem> &b,
   require(a ? *a == *b : a.status().message() == b.status().message(), what);
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  std::string_view bytes(reinterpret_cast<const char *>(data), size);
+void divisi::fuzz::readProblems(std::string_view bytes) {
   Expected<Problem> problem = readProblem(bytes);
   if (!bytes.starts_with("\x1f\x8b")) {
     requireSame(problem, readProblem(gzip(bytes)), "gzip changes nothing");
   }
   if (!problem) {
-    require(problem.status().code() == ExitCode::Invalid, "exit code");
-    require(!problem.status().message().empty(), "a message");
-    return 0;
+    return requireFailure(problem.status());
   }
   require(!validate(*problem), "what is read is valid");
   requireSame(problem, readProblem(writeProblem(*problem)),
               "what is written reads back equal");
-  return 0;
 }

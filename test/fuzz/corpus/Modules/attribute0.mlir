@@ -1,0 +1,1 @@
+module attributes {divisi.a = array<index: 1>} {}

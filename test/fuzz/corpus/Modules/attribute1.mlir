@@ -1,0 +1,1 @@
+module attributes {divisi.a = affine_map<(d) -> (d)>} {}
