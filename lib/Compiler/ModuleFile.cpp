@@ -10,6 +10,7 @@
 
 #include "DataFiles.h"
 #include "ErrorCollector.h"
+#include "SourceHash.h"
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Locations.h"
@@ -36,11 +37,7 @@
 using namespace mlir;
 using namespace divisi;
 
-/// On a module that is text: what the files of its globals have to be.
-static constexpr StringLiteral kFilesAttr = "divisi.files";
-/// What `from` says of a resource, before its key; and who the resources are
-/// for, in MLIR's words.
-static constexpr StringLiteral kResource = "resource:";
+/// Who the resources of a text are for, in MLIR's words.
 static constexpr StringLiteral kResourceOwner = "divisi";
 
 //===----------------------------------------------------------------------===//
@@ -150,6 +147,19 @@ static Expected<FileIdentities> takeFiles(ModuleOp module) {
   return identities;
 }
 
+/// The bytes of a resource that keepResource has kept.
+static Expected<std::span<const std::byte>>
+bytesOfResource(StringRef key, const GlobalStore &store) {
+  std::string name = (kResource + key).str();
+  if (auto bytes = store.bytesInMemory(name)) {
+    return *bytes;
+  }
+  return Status(ExitCode::Invalid,
+                "lies in '" + name +
+                    "', but the text has no such resource; it was truncated, "
+                    "or its resources were left out");
+}
+
 /// Makes the names of files those of the store, which gets the files from
 /// `files`, and checks that resources are there.
 static Status resolveGlobals(ModuleOp module, DataFiles &files,
@@ -163,13 +173,10 @@ static Status resolveGlobals(ModuleOp module, DataFiles &files,
       global.setFile(files.find(file));
       continue;
     }
-    if (!store.bytesInMemory(file)) {
-      return Status(ExitCode::Invalid,
-                    ("the global @" + global.getSymName() + " lies in '" +
-                     file +
-                     "', but the text has no such resource; it was truncated, "
-                     "or its resources were left out")
-                        .str());
+    auto whole =
+        bytesOfResource(StringRef(file).drop_front(kResource.size()), store);
+    if (!whole) {
+      return whole.status().in("the global @" + global.getSymName().str());
     }
     auto bytes = store.bytes({file, *global.getOffset(), *global.getLength()});
     if (!bytes) {
@@ -251,12 +258,17 @@ Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
                   input.name +
                       ": there is nothing to run: no function but @init");
   }
+  Status status = checkSources(
+      *read.module, [&](StringRef key) { return bytesOfResource(key, store); });
+  if (!status.isOk()) {
+    return status.in(input.name);
+  }
   Expected<FileIdentities> identities = takeFiles(*read.module);
   if (!identities) {
     return identities.status().in(input.name);
   }
   DataFiles files(input.folder, given, std::move(*identities), store);
-  Status status = resolveGlobals(*read.module, files, store).in(input.name);
+  status = resolveGlobals(*read.module, files, store).in(input.name);
   return status.isOk() ? Expected<ReadModule>(std::move(read)) : status;
 }
 
@@ -334,6 +346,21 @@ static void nameGlobals(ModuleOp copy, GlobalStore &store,
   }
 }
 
+/// Notes of a partitioned module, whose globals are no longer to be edited,
+/// where they lie.
+static Status noteSources(ModuleOp text, const ResourceBytes &bytesOf) {
+  auto name = text->getAttrOfType<StringAttr>(kStageAttr);
+  std::optional<Stage> stage = parseStage(name ? name.getValue() : "");
+  if (!stage || *stage < Stage::Partition) {
+    return Status();
+  }
+  Expected<std::string> hash = hashOfSources(text, bytesOf);
+  if (hash) {
+    noteOnModule(text, kSourcesAttr, *hash);
+  }
+  return hash.status();
+}
+
 Expected<int64_t> divisi::writeModuleFile(ModuleOp module, GlobalStore &store,
                                           const std::string &path) {
   OwningOpRef<ModuleOp> copy = module.clone();
@@ -342,8 +369,11 @@ Expected<int64_t> divisi::writeModuleFile(ModuleOp module, GlobalStore &store,
   copy->walk(
       [](Operation *op) { op->setLoc(nn::withoutPosition(op->getLoc())); });
 
+  Status status = noteSources(*copy, [&](StringRef key) {
+    return store.bytes(resources.at(key.str()));
+  });
+
   AsmState state(*copy, OpPrintingFlags().enableDebugInfo());
-  Status status;
   state.attachResourcePrinter(kResourceOwner, [&](Operation *,
                                                   AsmResourceBuilder &builder) {
     for (const auto &[key, range] : resources) {

@@ -21,7 +21,8 @@
 //
 //   divisi.files = {gpt2.onnx = {bytes = 660454 : i64, sha256 = "c6a1…"}}
 //
-// In memory, names are absolute and those of the GlobalStore.
+// `divisi.sources` on a partitioned module is a hash of these places and bytes
+// (SourceHash.h). In memory, names are absolute and those of the GlobalStore.
 //
 //===----------------------------------------------------------------------===//
 

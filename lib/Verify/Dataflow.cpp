@@ -8,6 +8,7 @@
 
 #include "Dataflow.h"
 
+#include "dialects/NN/Functions.h"
 #include "dialects/NN/NN.h"
 #include "dialects/NN/Shapes.h"
 #include "dialects/SPMD/SPMD.h"
@@ -16,7 +17,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
-#include <string>
+#include <set>
 
 using namespace mlir;
 using namespace divisi;
@@ -39,6 +40,13 @@ static uint64_t hashOf(const std::string &text) {
   return llvm::xxh3_64bits(llvm::StringRef(text));
 }
 
+/// The global type of a value of `type`.
+static std::string typeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << nn::globalType(type);
+  return text;
+}
+
 LogicalResult DataflowHashes::run(ArrayRef<func::FuncOp> parts) {
   parts_.assign(parts.begin(), parts.end());
   std::vector<Block::iterator> next;
@@ -47,7 +55,8 @@ LogicalResult DataflowHashes::run(ArrayRef<func::FuncOp> parts) {
     for (BlockArgument argument : part.getArguments()) {
       unsigned position = argument.getArgNumber();
       unsigned index = signatureIndex(part.getArgAttrDict(position), position);
-      hashes_[argument] = hashOf("argument " + std::to_string(index));
+      hashes_[argument] = hashOf("argument " + std::to_string(index) + " " +
+                                 typeText(argument.getType()));
     }
   }
   // Each round brings at least one transfer to where it arrives.
@@ -162,7 +171,8 @@ void DataflowHashes::visitOperator(Operation &op) {
   }
   for (OpResult result : op.getResults()) {
     hashes_[result] =
-        hashOf(text + " " + std::to_string(result.getResultNumber()));
+        hashOf(text + " " + std::to_string(result.getResultNumber()) + " " +
+               typeText(result.getType()));
   }
   Parts parts = partsOfResult(op);
   if (parts.empty()) {
@@ -185,24 +195,68 @@ void DataflowHashes::visitOperator(Operation &op) {
   madeOf_[hashes_[result]] = std::move(parts);
 }
 
-FailureOr<std::vector<int64_t>> DataflowHashes::computed() const {
-  std::map<unsigned, uint64_t> results;
-  // By global, and then in program order.
+/// Sets what is noted of `key`; false if that is something else already.
+template <typename Key, typename Value>
+static bool note(std::map<Key, Value> &noted, Key key, Value value) {
+  return noted.try_emplace(std::move(key), value).first->second == value;
+}
+
+FailureOr<std::map<std::pair<std::string, unsigned>, uint64_t>>
+DataflowHashes::updates() const {
   std::map<std::pair<std::string, unsigned>, uint64_t> updates;
-  auto note = [](auto &noted, auto key, uint64_t hash) {
-    return noted.try_emplace(key, hash).first->second == hash;
-  };
   for (func::FuncOp part : parts_) {
     std::map<std::string, unsigned> versions;
-    for (Operation &op : part.front()) {
-      if (auto update = dyn_cast<nn::UpdateOp>(op)) {
-        std::string global = update.getGlobal().str();
-        if (!note(updates, std::pair(global, versions[global]++),
-                  of(update.getValue()))) {
-          return op.emitOpError("writes another value than other ranks do");
-        }
+    for (auto update : part.getOps<nn::UpdateOp>()) {
+      std::string global = update.getGlobal().str();
+      if (!note(updates, std::pair(global, versions[global]++),
+                of(update.getValue()))) {
+        return update.emitOpError("writes another value than other ranks do");
       }
     }
+  }
+  return updates;
+}
+
+FailureOr<std::string> DataflowHashes::signature() const {
+  std::map<std::pair<bool, unsigned>, std::string> said;
+  for (func::FuncOp part : parts_) {
+    auto say = [&](bool isResult, unsigned position, DictionaryAttr attributes,
+                   Type type) -> LogicalResult {
+      unsigned index = signatureIndex(attributes, position);
+      std::string text = typeText(type);
+      if (Attribute name = attributes ? attributes.get("nn.name") : nullptr) {
+        llvm::raw_string_ostream(text) << " " << name;
+      }
+      if (!note(said, std::pair(isResult, index), text)) {
+        return part.emitOpError()
+               << (isResult ? "result " : "argument ") << position << " is "
+               << (isResult ? "result " : "argument ") << index
+               << " of the entry, whose name or type differs on other ranks";
+      }
+      return success();
+    };
+    for (auto [position, type] : llvm::enumerate(part.getArgumentTypes())) {
+      if (failed(say(false, position, part.getArgAttrDict(position), type))) {
+        return failure();
+      }
+    }
+    for (auto [position, type] : llvm::enumerate(part.getResultTypes())) {
+      if (failed(say(true, position, part.getResultAttrDict(position), type))) {
+        return failure();
+      }
+    }
+  }
+  std::string text;
+  for (const auto &[key, words] : said) {
+    text += (key.first ? " result " : " argument ") +
+            std::to_string(key.second) + " " + words;
+  }
+  return text;
+}
+
+FailureOr<std::vector<Computed>> DataflowHashes::computed() const {
+  std::map<unsigned, uint64_t> results;
+  for (func::FuncOp part : parts_) {
     Operation *terminator = part.front().getTerminator();
     for (OpOperand &operand : terminator->getOpOperands()) {
       unsigned position = operand.getOperandNumber();
@@ -215,18 +269,78 @@ FailureOr<std::vector<int64_t>> DataflowHashes::computed() const {
       }
     }
   }
+  auto updated = updates();
+  auto seen = signature();
+  if (failed(updated) || failed(seen)) {
+    return failure();
+  }
   std::string entry = entryOf(parts_.front()).str();
-  std::vector<int64_t> hashes;
+  std::vector<Computed> computed;
+  auto add = [&](std::string what, const std::string &expression) {
+    uint64_t hash = hashOf(entry + " " + what + " " + expression);
+    computed.push_back({std::move(what), hash});
+  };
   for (auto [index, hash] : results) {
-    hashes.push_back(int64_t(hashOf(entry + " result " + std::to_string(index) +
-                                    " " + std::to_string(hash))));
+    add("result " + std::to_string(index), std::to_string(hash));
   }
-  for (const auto &[key, hash] : updates) {
-    hashes.push_back(int64_t(hashOf(entry + " update " + key.first + " " +
-                                    std::to_string(key.second) + " " +
-                                    std::to_string(hash))));
+  for (const auto &[key, hash] : *updated) {
+    add("update " + std::to_string(key.second) + " of @" + key.first,
+        std::to_string(hash));
   }
-  return hashes;
+  add("the names and types of arguments and results", *seen);
+  return computed;
+}
+
+/// What of `module` every entry relies on.
+static FailureOr<Computed> sharedBy(ModuleOp module) {
+  std::map<std::string, std::string> globals;
+  std::set<std::string> entries;
+  std::string text;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal()) {
+      continue;
+    }
+    if (function.getName() != nn::kInitFunction) {
+      entries.insert((function.isPrivate() ? "body " : "entry ") +
+                     entryOf(function).str());
+      continue;
+    }
+    DataflowHashes hashes;
+    if (failed(hashes.run(function))) {
+      return failure();
+    }
+    auto updates = hashes.updates();
+    if (failed(updates)) {
+      return failure();
+    }
+    for (const auto &[key, hash] : *updates) {
+      globals[key.first] += " " + std::to_string(hash);
+    }
+  }
+  for (auto global : module.getOps<nn::GlobalOp>()) {
+    llvm::raw_string_ostream(globals[global.getSymName().str()])
+        << " " << global.getKindAttr() << " " << global.getTensorType()
+        << global.getZero() << global.getFile().has_value();
+  }
+  for (const std::string &entry : entries) {
+    text += entry + ", ";
+  }
+  for (const auto &[name, first] : globals) {
+    text += name + first + ", ";
+  }
+  return Computed{"the globals, @init, or which entries there are",
+                  hashOf(text)};
+}
+
+FailureOr<std::vector<Computed>>
+verify::computedIn(ModuleOp module, const DataflowHashes &hashes) {
+  FailureOr<std::vector<Computed>> computed = hashes.computed();
+  FailureOr<Computed> shared = sharedBy(module);
+  if (failed(computed) || failed(shared)) {
+    return failure();
+  }
+  computed->push_back(std::move(*shared));
+  return computed;
 }
 
 LogicalResult divisi::noteDataflow(func::FuncOp entry) {
@@ -234,11 +348,15 @@ LogicalResult divisi::noteDataflow(func::FuncOp entry) {
   if (failed(hashes.run(entry))) {
     return failure();
   }
-  auto computed = hashes.computed();
+  auto computed = computedIn(entry->getParentOfType<ModuleOp>(), hashes);
   if (failed(computed)) {
     return failure();
   }
+  std::vector<int64_t> noted;
+  for (const Computed &each : *computed) {
+    noted.push_back(int64_t(each.hash));
+  }
   entry->setAttr(spmd::SPMDDialect::kComputes,
-                 DenseI64ArrayAttr::get(entry.getContext(), *computed));
+                 DenseI64ArrayAttr::get(entry.getContext(), noted));
   return success();
 }

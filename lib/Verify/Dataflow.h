@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Value numbering over the functions of an entry: equal hashes mean the same
-// expression of arguments and globals. Collectives, local steps and transfers
-// are the identity; a transfer that only arrives has the hash of the one that
-// leaves, which another function holds under the same tag.
+// expression of arguments and globals, of the same types. Collectives, local
+// steps and transfers are the identity; a transfer that only arrives has the
+// hash of the one that leaves, which another function holds under the same tag.
 //
 // A tensor that becomes a matrix, is joined with others of as many rows, and is
 // taken out again, is the tensor that it was:
@@ -30,9 +30,16 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 namespace divisi::verify {
+
+/// What of a program a hash stands for.
+struct Computed {
+  std::string what; ///< `result 0`, as messages say it.
+  uint64_t hash;    ///< Of an expression.
+};
 
 /// See the file's head.
 class DataflowHashes {
@@ -44,11 +51,19 @@ public:
   /// The hash of what `value` is; 0 of a value that run() has not met.
   uint64_t of(mlir::Value value) const { return hashes_.lookup(value); }
 
-  /// One hash a result of the entry, then one an update. Reports functions that
-  /// return different expressions as the same result.
-  mlir::FailureOr<std::vector<int64_t>> computed() const;
+  /// One hash a result of the entry, then one an update, then one of what
+  /// callers see: names and types of arguments and results. Reports functions
+  /// that say different things of the same result or argument.
+  mlir::FailureOr<std::vector<Computed>> computed() const;
+
+  /// The hash of the value that each global has been updated to, in program
+  /// order, by its name.
+  mlir::FailureOr<std::map<std::pair<std::string, unsigned>, uint64_t>>
+  updates() const;
 
 private:
+  /// What callers see of the entry.
+  mlir::FailureOr<std::string> signature() const;
   /// Hashes operations of `part` from `next` on until one waits for a transfer;
   /// moves `next` there.
   void advance(mlir::func::FuncOp part, mlir::Block::iterator &next);
@@ -71,6 +86,13 @@ private:
   std::map<uint64_t, Parts> madeOf_;             // if not of itself alone
   std::map<uint64_t, uint64_t> transferred_;     // by tag
 };
+
+/// All that `spmd.computes` says of an entry of `module` that `hashes` knows:
+/// what it computes, and one hash of what the entries share: which there are,
+/// and the globals' kinds, types and first values, for which @init is read. The
+/// places of bytes in files are not among it: texts of modules note these.
+mlir::FailureOr<std::vector<Computed>> computedIn(mlir::ModuleOp module,
+                                                  const DataflowHashes &hashes);
 
 /// The name of the entry that `part` is a part of, or is.
 llvm::StringRef entryOf(mlir::func::FuncOp part);

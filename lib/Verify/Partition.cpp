@@ -42,24 +42,27 @@ static std::vector<Parts> collectEntries(ModuleOp module) {
 
 // Compares with what noteDataflow has noted, on every function alike.
 static LogicalResult verifyComputes(ArrayRef<func::FuncOp> parts,
-                                    const DataflowHashes &hashes) {
-  auto computed = hashes.computed();
-  if (failed(computed)) {
-    return failure();
-  }
+                                    ArrayRef<Computed> computed) {
   for (func::FuncOp part : parts) {
     auto noted =
         part->getAttrOfType<DenseI64ArrayAttr>(spmd::SPMDDialect::kComputes);
-    if (!noted || llvm::equal(noted.asArrayRef(), *computed)) {
+    if (!noted) {
       continue;
     }
-    auto [known, other] =
-        std::mismatch(computed->begin(), computed->end(),
-                      noted.asArrayRef().begin(), noted.asArrayRef().end());
+    ArrayRef<int64_t> before = noted.asArrayRef();
+    size_t same = 0;
+    while (same < computed.size() && same < before.size() &&
+           int64_t(computed[same].hash) == before[same]) {
+      ++same;
+    }
+    if (same == computed.size() && same == before.size()) {
+      continue;
+    }
     return part.emitOpError()
            << "does not compute the same as the program before partitioning, "
-              "first in result or update "
-           << known - computed->begin()
+              "first in "
+           << (same < computed.size() ? computed[same].what
+                                      : "the number of results and updates")
            << "; if this is intended, edit the program before the partition "
               "stage, or drop spmd.computes";
   }
@@ -75,8 +78,11 @@ LogicalResult divisi::verifyPartition(ModuleOp module) {
     }
     DataflowHashes hashes;
     if (failed(verifyOrder(parts)) || failed(hashes.run(parts)) ||
-        failed(verifyAgreement(parts, hashes)) ||
-        failed(verifyComputes(parts, hashes))) {
+        failed(verifyAgreement(parts, hashes))) {
+      return failure();
+    }
+    auto computed = computedIn(module, hashes);
+    if (failed(computed) || failed(verifyComputes(parts, *computed))) {
       return failure();
     }
   }

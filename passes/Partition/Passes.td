@@ -75,7 +75,8 @@ def VerifyPartition : Pass<"verify-partition", "::mlir::ModuleOp"> {
     result is computed once or is partial over exactly the stated axes, that
     moves find their sources, that values have the layouts of their places, that
     all ranks of a collective run the same one in the same order, and that
-    results and updates are the same expressions as before the stage
+    results and updates are the same expressions of the same types as before the
+    stage, of globals that begin as they did, and callers see the same names
     (`spmd.computes`).
 
     Postcondition: every tensor of an entry function has `#spmd.local`, no

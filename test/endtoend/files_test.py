@@ -225,7 +225,7 @@ def edited(divisi, pattern, replacement):
 
 
 EDITS = [
-    (r"{-#.*", "", " lies in 'resource:", "', but the text has no such "
+    (r"{-#.*", "", "e.mlir: the global @", ": lies in 'resource:", "', but the text has no such "
                                           "resource; it was truncated, or "
                                           "its resources were left out"),
     (r"(\w+)(: \"0x\w+\")", r"\1\2, \1\2", "' is defined twice; remove one "
@@ -243,6 +243,34 @@ EDITS = [
     (row[0], row[1], row[2:]) for row in EDITS], ids=[r[2][:30] for r in EDITS])
 def test_edited_resources_and_files(made, pattern, replacement, messages):
     says(edited(made, pattern, replacement), *messages)
+
+
+PARTITIONED = [
+    ("an offset", r'(from "m.onnx" \[)(\d+)', lambda m: m[1] + str(int(m[2]) + 4)),
+    ("the hash of a file", r'sha256 = "(..)', lambda m: 'sha256 = "' + m[1][::-1]),
+    ("a constant", r"(0x40000000)(\w\w)", lambda m: m[1] + m[2][::-1]),
+    ("another file", r'from "m.onnx"', lambda m: 'from "./m.onnx"'),
+]
+
+
+@pytest.mark.parametrize("pattern, change", [row[1:] for row in PARTITIONED],
+                         ids=[row[0] for row in PARTITIONED])
+def test_where_globals_of_a_partitioned_module_lie_is_kept(made, pattern,
+                                                           change):
+    made("compile", "m.onnx", *FLAGS, "--dump-after", "partition", "-o",
+         "m.divisi")
+    text = made.path("m.partition.mlir").read_text()
+    new = re.sub(pattern, change, text, count=1)
+    assert new != text
+    made.path("e.mlir").write_text(new)
+    says(made("compile", "e.mlir", "-o", "e.divisi", exits=CONTENT),
+         "e.mlir: the globals do not lie where they did when the module was "
+         "partitioned: a file, an offset, a resource or divisi.files has been "
+         "edited; if this is intended, edit the module before the partition "
+         "stage, or drop divisi.sources")
+    # A text of somebody's own has no such note.
+    made.path("e.mlir").write_text(re.sub(r"divisi\.sources = \S+ ", "", text))
+    made("compile", "e.mlir", "-o", "e.divisi")
 
 
 # What goes to stdout.

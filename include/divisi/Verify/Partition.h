@@ -12,8 +12,9 @@
 // Two questions, asked apart:
 //
 //   *What* is computed? noteDataflow hashes, before the stage, the expression
-//   of every result and update of an entry; verifyPartition hashes the rank
-//   programs again, moves being the identity, and compares.
+//   of every result and update of an entry with all types in it, what callers
+//   see of it, and @init; verifyPartition hashes the rank programs again, moves
+//   being the identity, and compares.
 //
 //   *Where*? From every operator's loop nest and the boxes that its operands'
 //   and results' types give to each position follows that positions hold what
@@ -32,7 +33,8 @@
 namespace divisi {
 
 /// Notes on `entry`, a program of global tensors, what it computes, as
-/// `spmd.computes`: one hash a result, then one an update, ordered by global.
+/// `spmd.computes`: one hash a result, then one an update, ordered by global,
+/// then one of its signature and one of what all entries share.
 /// Reports a transfer in it that arrives from nowhere.
 mlir::LogicalResult noteDataflow(mlir::func::FuncOp entry);
 

@@ -13,7 +13,7 @@ nn.global @table parameter : tensor<10x4xf32> {spmd.place = #spmd.place<@t: [z, 
 // Megatron's pair: a column split, then a row split, and one all-reduce.
 // CHECK-LABEL: func.func @pair__0(
 // CHECK-SAME: spmd.index = 0 : i64
-// CHECK-SAME: attributes {spmd.computes = array<i64: {{-?[0-9]+}}>, spmd.entry = "pair", spmd.ranks = array<i32: 0, 1>}
+// CHECK-SAME: attributes {spmd.computes = array<i64: {{[-0-9, ]+}}>, spmd.entry = "pair", spmd.ranks = array<i32: 0, 1>}
 // CHECK: %[[H:.*]] = nn.matmul %arg0
 // CHECK-SAME: -> tensor<4x8xf32, #spmd.local<(x=2), [*, x], 4x16>>
 // CHECK-NEXT: %[[A:.*]] = nn.relu %[[H]]

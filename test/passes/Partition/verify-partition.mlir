@@ -144,7 +144,7 @@ func.func @forward(%a: !sum {spmd.place = #spmd.place<@g: [*]>}) {
 // Computed when the program was whole.
 spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
-// expected-error @+1 {{does not compute the same as the program before partitioning, first in result or update 0; if this is intended, edit the program before the partition stage, or drop spmd.computes}}
+// expected-error @+1 {{does not compute the same as the program before partitioning, first in result 0; if this is intended, edit the program before the partition stage, or drop spmd.computes}}
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     -> (!half {spmd.place = #spmd.place<@g: [x]>})
     attributes {spmd.computes = array<i64: 1>} {
@@ -332,4 +332,44 @@ func.func @f0(%a: !whole {spmd.place = #spmd.place<@g: [*]>})
   // expected-error @+1 {{takes all devices of its grid, but not all of their functions have this update of m}}
   nn.update @m, %a : !whole
   return
+}
+
+// -----
+
+// The two call one argument by two names.
+spmd.grid @a (x = 1) devices [0]
+spmd.grid @b (x = 1) devices [1]
+!a = tensor<4xf32, #spmd.local<(x=1), [*], 4>>
+func.func @f0(%0: !a {nn.name = "x", spmd.index = 0 : i64, spmd.place = #spmd.place<@a: [*]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  return
+}
+// expected-error @+1 {{argument 0 is argument 0 of the entry, whose name or type differs on other ranks}}
+func.func @f1(%0: !a {nn.name = "y", spmd.index = 0 : i64, spmd.place = #spmd.place<@b: [*]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
+  return
+}
+
+// -----
+
+// As it was, but for the name of the argument, and for a state that is new.
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+// expected-error @+1 {{does not compute the same as the program before partitioning, first in the names and types of arguments and results; if this}}
+func.func @forward(%a: !half {nn.name = "y", spmd.place = #spmd.place<@g: [x]>})
+    -> (!half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.computes = array<i64: 61131687239002496, -5460859040082319404, -3624103598669865132>} {
+  return %a : !half
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+nn.global @m state : tensor<4xf32> zero
+// expected-error @+1 {{does not compute the same as the program before partitioning, first in the globals, @init, or which entries there are; if this}}
+func.func @forward(%a: !half {nn.name = "x", spmd.place = #spmd.place<@g: [x]>})
+    -> (!half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.computes = array<i64: 61131687239002496, -5460859040082319404, -3624103598669865132>} {
+  return %a : !half
 }

@@ -26,7 +26,7 @@ spmd.grid @g (x = 2)
 // Where arenas may not grow each keeps its own.
 // TIGHT-LABEL: func.func @gradients__0(
 // TIGHT-COUNT-3: spmd.all_reduce
-// OTHER: error: 'func.func' op does not compute the same as the program before partitioning, first in result or update 0
+// OTHER: error: 'func.func' op does not compute the same as the program before partitioning, first in result 0
 func.func @gradients(%x: tensor<16x8xf32> {spmd.place = #spmd.place<@g: [x, *]>},
                      %y: tensor<16x8xf32> {spmd.place = #spmd.place<@g: [x, *]>},
                      %z: tensor<16x4xf32> {spmd.place = #spmd.place<@g: [x, *]>})
