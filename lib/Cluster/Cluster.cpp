@@ -291,6 +291,7 @@ static Status verifyMeasured(const LinkLevel &level, int64_t below) {
                  "2 to 4096, several whole units of the level below");
     check.positive("bytes", double(point.bytes));
     check.positive("bus_bytes_per_second", point.busBytesPerSecond);
+    check.notNegative("model_nanoseconds", double(point.modelNanoseconds));
   }
   for (size_t i = 0; i != level.measured.size() && check.status().isOk(); ++i) {
     const MeasuredRate &later = level.measured[i];

@@ -8,6 +8,8 @@
 
 #include "divisi/Cluster/GridLinks.h"
 
+#include "divisi/Cluster/GridPace.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -37,7 +39,8 @@ static int64_t mostInUnit(llvm::ArrayRef<int64_t> devices, int64_t size) {
 GridLinks::GridLinks(const Cluster &cluster, const Grid &grid,
                      llvm::ArrayRef<int64_t> devices)
     : grid_(grid), devices_(devices), levels_(cluster.levels),
-      memoryBytesPerSecond_(cluster.pace().memoryBytesPerSecond) {
+      memoryBytesPerSecond_(
+          cluster.pace(groupsOf(cluster, grid, devices)).memoryBytesPerSecond) {
   if (devices_.empty()) {
     devices_.resize(grid.numPositions());
     std::iota(devices_.begin(), devices_.end(), 0);

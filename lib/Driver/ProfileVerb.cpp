@@ -17,6 +17,7 @@
 #include "Sessions.h"
 #include "Verbs.h"
 #include "divisi/Cluster/ClusterFile.h"
+#include "divisi/Cost/MeasuredPoints.h"
 #include "divisi/Profile/MachineProfile.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Units.h"
@@ -169,8 +170,8 @@ static std::string networkNote(ArrayRef<rt::NetworkPort> ports) {
 }
 
 /// The file: comments that the reader of YAML skips, and all fields.
-static std::string fileText(const Cluster &cluster,
-                            ArrayRef<std::string> notes) {
+static std::string fileText(Cluster cluster, ArrayRef<std::string> notes) {
+  noteModelTimes(cluster);
   std::string text = "# Measured by divisi profile: medians, of devices that "
                      "work at the same time.\n";
   for (const std::string &note : notes) {

@@ -8,6 +8,7 @@
 
 #include "divisi/Cluster/ClusterFields.h"
 #include "divisi/Cluster/ClusterFile.h"
+#include "divisi/Cost/MeasuredPoints.h"
 #include "divisi/Support/InputText.h"
 #include "test/Cost/Group.h"
 
@@ -16,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 using namespace divisi;
 using namespace divisi::test;
@@ -128,6 +130,20 @@ TEST(MeasuredTest, TheDocumentSaysHowFarPricesAreFromMeasurements) {
   EXPECT_EQ(fitted, 9u);
 }
 
+TEST(MeasuredTest, PresetsStateWhatTheModelSays) {
+  for (llvm::StringRef preset : clusterPresets()) {
+    Cluster cluster = *presetCluster(preset, 32), again = cluster;
+    noteModelTimes(again);
+    for (auto [level, other] : llvm::zip_equal(cluster.levels, again.levels)) {
+      for (auto [point, noted] :
+           llvm::zip_equal(level.measured, other.measured)) {
+        EXPECT_EQ(point.modelNanoseconds, noted.modelNanoseconds)
+            << preset.str() << " " << level.name << " " << point.bytes;
+      }
+    }
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Curves
 //===----------------------------------------------------------------------===//
@@ -137,6 +153,7 @@ static Cluster threads(std::vector<MeasuredRate> points) {
   Cluster cluster = machineOf({{8, 1e9}});
   cluster.levels.front().measured.assign(points.begin(), points.end());
   EXPECT_EQ(verifyCluster(cluster).message(), "");
+  noteModelTimes(cluster);
   return cluster;
 }
 
@@ -239,9 +256,131 @@ TEST(MeasuredTest, PointsBetweenNodesAreOfWholeNodes) {
   Cluster cluster = *presetCluster("dgx-v100", 32);
   cluster.levels[1].measured = {{Collective::AllReduce, 16, 64 * MiB, 1e9}};
   ASSERT_EQ(verifyCluster(cluster).message(), "");
+  noteModelTimes(cluster);
   cluster.devices.front().count = 16;
   Group group(cluster);
   EXPECT_NEAR(busRate(Collective::AllReduce, 16, 64 * MiB,
                       group.time(Collective::AllReduce, 64 * MiB)),
-              1, 1e-9);
+              1, 1e-6);
+}
+
+//===----------------------------------------------------------------------===//
+// Better machines
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A number of a level that may be improved.
+struct Knob {
+  std::string name;
+  std::function<bool(Cluster &, double)> improve; ///< False: it is not stated.
+};
+} // namespace
+
+/// All numbers of the links of `cluster`.
+static std::vector<Knob> knobsOf(const Cluster &cluster) {
+  std::vector<Knob> knobs;
+  for (size_t index = 0; index != cluster.levels.size(); ++index) {
+    const std::string &level = cluster.levels[index].name;
+    auto add = [&](const char *name, double LinkLevel::*rate) {
+      knobs.push_back({level + " " + name, [=](Cluster &cluster, double by) {
+                         cluster.levels[index].*rate *= by;
+                         return cluster.levels[index].*rate > 0;
+                       }});
+    };
+    add("bytes", &LinkLevel::bytesPerSecond);
+    add("unit", &LinkLevel::unitBytesPerSecond);
+    add("switch", &LinkLevel::switchBytesPerSecond);
+    add("peer", &LinkLevel::peerBytesPerSecond);
+    add("flagged", &LinkLevel::flaggedBytesPerSecond);
+    knobs.push_back({level + " latency", [=](Cluster &cluster, double by) {
+                       int64_t &latency =
+                           cluster.levels[index].latencyNanoseconds;
+                       latency = int64_t(double(latency) / by);
+                       return latency > 0;
+                     }});
+  }
+  return knobs;
+}
+
+/// Whether no collective of any group of `grid` takes longer on `better`.
+static testing::AssertionResult
+isNoSlower(const Cluster &cluster, const Cluster &better, const Grid &grid) {
+  GridLinks links(cluster, grid), faster(better, grid);
+  for (uint64_t set = 1; set >> grid.numAxes() == 0; ++set) {
+    llvm::SmallVector<AxisId> axes;
+    for (uint32_t axis = 0; axis != grid.numAxes(); ++axis) {
+      if (set >> axis & 1) {
+        axes.push_back(AxisId{axis});
+      }
+    }
+    Reach reach = links.reach(axes), other = faster.reach(axes);
+    for (Collective collective : kCollectives) {
+      for (double bytes = 64; bytes < 1e11; bytes *= 3) {
+        double before =
+            collectiveNanoseconds(collective, bytes, reach, cluster.levels);
+        double after =
+            collectiveNanoseconds(collective, bytes, other, better.levels);
+        if (after > before * (1 + 1e-12) + 1e-3) {
+          return testing::AssertionFailure()
+                 << kCollectiveNames[unsigned(collective)].str() << " of "
+                 << bytes << " bytes and " << reach.members
+                 << " members: " << before << " before, " << after << " after";
+        }
+      }
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+TEST(MeasuredTest, FasterLinksNeverTakeLonger) {
+  const Grid grids[] = {Grid({{"x", 8}}), Grid({{"x", 2}, {"y", 2}, {"z", 2}}),
+                        Grid({{"x", 4}, {"y", 8}}), Grid({{"x", 3}, {"y", 4}})};
+  for (llvm::StringRef preset : clusterPresets()) {
+    for (bool states : {true, false}) {
+      Cluster cluster = *presetCluster(preset, 32);
+      for (LinkLevel &level : cluster.levels) {
+        for (MeasuredRate &point : level.measured) {
+          point.modelNanoseconds *= states;
+        }
+      }
+      for (const Knob &knob : knobsOf(cluster)) {
+        for (double by : {1.1, 2.0, 10.0}) {
+          Cluster better = cluster;
+          if (!knob.improve(better, by)) {
+            continue;
+          }
+          for (const Grid &grid : grids) {
+            ASSERT_TRUE(isNoSlower(cluster, better, grid))
+                << preset.str() << ": " << knob.name << " x " << by
+                << (states ? "" : ", without the model's times");
+          }
+        }
+      }
+    }
+  }
+}
+
+// Whose file does not say what the model said then: bounds, and only for what
+// was measured.
+TEST(MeasuredTest, PointsAloneBoundWhatIsLikeThem) {
+  Cluster cluster = machineOf({{8, 1e9}});
+  cluster.levels.front().measured = {
+      {Collective::AllGather, 4, 8'000'000, 5e8},
+      {Collective::AllGather, 4, 16'000'000, 8e8}};
+  Group group(cluster);
+  auto price = [&](Collective collective, int64_t members, double bytes) {
+    Reach reach = group.reach;
+    reach.members = reach.fanouts[0] = members;
+    return collectiveNanoseconds(collective, bytes, reach, cluster.levels);
+  };
+  EXPECT_NEAR(price(Collective::AllGather, 4, 8e6), 12e6, 1e-3);
+  EXPECT_NEAR(price(Collective::AllGather, 4, 16e6), 15e6, 1e-3);
+  EXPECT_NEAR(price(Collective::AllGather, 4, 12e6), 13.5e6, 1e-3);
+  // The model says 0.752 ms and 750.002 ms.
+  EXPECT_NEAR(price(Collective::AllGather, 4, 1e6), 1.5e6, 1e-3);
+  EXPECT_NEAR(price(Collective::AllGather, 4, 1e9), 750.002e6, 1e-3);
+  // Smaller groups take no longer, larger ones no less.
+  EXPECT_NEAR(price(Collective::AllGather, 2, 8e6), 4e6 + 1e3, 1e-3);
+  EXPECT_NEAR(price(Collective::AllGather, 8, 8e6), 12e6, 1e-3);
+  EXPECT_NEAR(price(Collective::AllReduce, 4, 8e6), 12e6 + 4e3, 1e-3);
 }

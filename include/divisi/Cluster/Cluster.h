@@ -105,6 +105,9 @@ struct MeasuredRate {
   /// Bytes that each member sends of a ring, by the time: for an all-reduce
   /// 2(n-1)/n of the tensor, for others (n-1)/n.
   double busBytesPerSecond = 0;
+  /// What the model says of it at the rates at which it was measured
+  /// (docs/rationale-cost.md): these may be edited since. 0: not stated.
+  int64_t modelNanoseconds = 0;
 
   /// What it took.
   double nanoseconds() const;
@@ -133,7 +136,7 @@ struct LinkLevel {
   /// What a ring carries with a flag beside every 4 bytes (NCCL's LL), at most.
   /// 0: half of what it carries without.
   double flaggedBytesPerSecond = 0;
-  /// Stretches prices to what was measured; bytes ascend for each collective
+  /// Maps the model's prices to what was measured; bytes ascend for each collective
   /// and number of members.
   llvm::SmallVector<MeasuredRate, 0> measured;
   friend bool operator==(const LinkLevel &, const LinkLevel &) = default;

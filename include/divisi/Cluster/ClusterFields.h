@@ -68,6 +68,7 @@ template <Is<MeasuredRate> T> void forEachField(T &point, auto field) {
   field("members", point.members, false);
   field("bytes", point.bytes, false);
   field("bus_bytes_per_second", point.busBytesPerSecond, false);
+  field("model_nanoseconds", point.modelNanoseconds, true);
 }
 
 /// A level.

@@ -54,7 +54,7 @@ public:
   llvm::SmallVector<uint32_t, 6> alikeAxes() const;
   /// Of the cluster, innermost first.
   llvm::ArrayRef<LinkLevel> levels() const { return levels_; }
-  /// Of the slowest device.
+  /// Of the slowest device of the grid.
   double memoryBytesPerSecond() const { return memoryBytesPerSecond_; }
 
 private:
