@@ -19,7 +19,6 @@
 #include "divisi/runtime/verify/Verify.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/FileSystem.h"
 
 #include <filesystem>
 #include <list>
@@ -255,26 +254,19 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
   return summary;
 }
 
-TemporaryArtifact::~TemporaryArtifact() {
-  if (!path_.empty()) {
-    llvm::sys::fs::remove(path_);
-  }
-}
-
 Expected<TemporaryArtifact>
 divisi::emitTemporaryArtifact(ModuleOp module, GlobalStore &store,
                               const EmitOptions &options) {
-  SmallString<128> path;
-  if (std::error_code error =
-          llvm::sys::fs::createTemporaryFile("divisi", "divisi", path)) {
-    return Status(ExitCode::File,
-                  "cannot make a temporary file: " + error.message());
+  Expected<UnnamedFile> file = UnnamedFile::make();
+  if (!file) {
+    return file.status();
   }
-  TemporaryArtifact artifact(path.str().str());
+  TemporaryArtifact artifact(std::move(*file));
   Expected<EmitSummary> emitted =
       emitArtifact(module, store, artifact.path(), options);
   if (!emitted) {
-    return emitted.status();
+    return emitted.status().in("a temporary file in '" + temporaryFolder() +
+                               "'");
   }
   return artifact;
 }

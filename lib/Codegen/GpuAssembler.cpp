@@ -8,10 +8,11 @@
 
 #include "divisi/Codegen/GpuAssembler.h"
 
+#include "divisi/Support/Interrupts.h"
+#include "divisi/Support/TemporaryFile.h"
+
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/ThreadPool.h"
@@ -69,18 +70,13 @@ static std::string findTool(StringRef name) {
   return found ? *found : "";
 }
 
-/// A new folder that only this user reads, removed at the end of `use`.
+/// A new folder that only this user reads and writes, whose content will be
+/// signed; removed at the end of `use`.
 template <typename Use>
 static auto withFolder(Use use) -> decltype(use(std::string())) {
-  SmallString<128> folder;
-  if (std::error_code error =
-          sys::fs::createUniqueDirectory("divisi-cubins", folder)) {
-    return makeError(ExitCode::File,
-                     "cannot make a temporary folder: ", error.message());
-  }
-  auto removed = make_scope_exit(
-      [&] { sys::fs::remove_directories(folder, /*IgnoreErrors=*/true); });
-  return use(std::string(folder));
+  auto folder = TemporaryFolder::make(temporaryFolder(), "divisi-cubins-");
+  return folder ? use(folder->path())
+                : decltype(use(std::string()))(folder.status());
 }
 
 divisi::Expected<GpuAssembler> GpuAssembler::find() {
@@ -105,7 +101,11 @@ divisi::Expected<GpuAssembler> GpuAssembler::find() {
     say(made.ptxas_, "--help", made.help_);
     return status;
   };
-  if (Status status = withFolder(ask); !status.isOk()) {
+  auto interrupts = std::make_unique<Interrupts>(); // leave no folder
+  Status status = withFolder(ask);
+  interrupts.reset();
+  Interrupts::endIfRaised();
+  if (!status.isOk()) {
     return makeError(ExitCode::Unsupported, status.message());
   }
   return made;
@@ -169,6 +169,9 @@ GpuAssembler::assemble(std::span<const std::string> ptx,
   std::string how =
       "cubins " + join(targets(architecture), " ") + "\n" + versions_ + "\n";
   auto make = [&](size_t i) {
+    if (Interrupts::raised()) {
+      return;
+    }
     std::string source = how + ptx[i];
     if (auto known = cache ? cache->find(source) : std::nullopt) {
       images[i] = std::move(*known);
@@ -185,11 +188,15 @@ GpuAssembler::assemble(std::span<const std::string> ptx,
       }
     }
   };
-  DefaultThreadPool threads(hardware_concurrency());
-  for (size_t i = 0; i < ptx.size(); ++i) {
-    threads.async([&make, i] { make(i); });
+  {
+    Interrupts interrupts; // leave no folders
+    DefaultThreadPool threads(hardware_concurrency());
+    for (size_t i = 0; i < ptx.size(); ++i) {
+      threads.async([&make, i] { make(i); });
+    }
+    threads.wait();
   }
-  threads.wait();
+  Interrupts::endIfRaised();
   for (const Status &end : ends) {
     if (!end.isOk()) {
       return end;

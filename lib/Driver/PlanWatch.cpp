@@ -13,6 +13,7 @@
 #include "ProgressLine.h"
 #include "divisi/Plan/PlanControl.h"
 #include "divisi/Support/Clock.h"
+#include "divisi/Support/Interrupts.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"

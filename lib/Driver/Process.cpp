@@ -63,38 +63,3 @@ int64_t divisi::peakMemory() {
   rusage usage{};
   return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss * 1024 : 0;
 }
-
-//===----------------------------------------------------------------------===//
-// Interrupts
-//===----------------------------------------------------------------------===//
-
-/// A handler of signals has no other way to say anything.
-static std::atomic<bool> interruptRaised{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-extern "C" {
-static void onInterrupt(int signal) {
-  if (interruptRaised.exchange(true)) {
-    // Blocked while its handler runs, it arrives when this returns.
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  }
-}
-}
-
-Interrupts::Interrupts() {
-  interruptRaised = false;
-  struct sigaction action{};
-  action.sa_handler = onInterrupt;
-  // What is being read or written goes on.
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, &oldInterrupt);
-  sigaction(SIGTERM, &action, &oldTerminate);
-}
-
-Interrupts::~Interrupts() {
-  sigaction(SIGINT, &oldInterrupt, nullptr);
-  sigaction(SIGTERM, &oldTerminate, nullptr);
-}
-
-const std::atomic<bool> &Interrupts::raised() { return interruptRaised; }

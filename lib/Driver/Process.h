@@ -9,8 +9,6 @@
 #ifndef DIVISI_LIB_DRIVER_PROCESS_H
 #define DIVISI_LIB_DRIVER_PROCESS_H
 
-#include <atomic>
-#include <csignal>
 #include <cstdint>
 
 namespace divisi {
@@ -22,23 +20,6 @@ double processStart();
 /// The most bytes of memory that this process held at any time; 0 where the
 /// system does not tell.
 int64_t peakMemory();
-
-/// While one lives, the first SIGINT or SIGTERM sets a flag instead of ending
-/// the process; the next one ends it. At most one may live.
-class Interrupts {
-public:
-  /// Takes over both signals.
-  Interrupts();
-  ~Interrupts();
-  Interrupts(const Interrupts &) = delete;
-  Interrupts &operator=(const Interrupts &) = delete;
-
-  /// True from the first signal on, until the next one of this class is made.
-  static const std::atomic<bool> &raised();
-
-private:
-  struct sigaction oldInterrupt{}, oldTerminate{};
-};
 
 } // namespace divisi
 

@@ -12,13 +12,12 @@
 #include "Console.h"
 #include "TensorArguments.h"
 #include "VerbInput.h"
+#include "divisi/Support/TemporaryFile.h"
 #include "divisi/Support/UserKey.h"
 #include "divisi/runtime/artifact/ArtifactFile.h"
 #include "divisi/runtime/backends/cuda/CudaBackend.h"
 #include "divisi/runtime/launch/DeviceWiring.h"
 
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -115,16 +114,14 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
 
 /// For whoever asks who waited for whom: a file, and a note of it.
 static void keepLastSteps(const rt::Session &session) {
-  SmallString<128> path;
-  sys::path::system_temp_directory(/*erasedOnReboot=*/true, path);
-  sys::path::append(path, "divisi-last-steps-" +
-                              std::to_string(sys::Process::getProcessId()) +
-                              ".json");
-  Status status = session.writeLastSteps(std::string(path));
+  auto path = temporaryName(
+      "divisi-last-steps-" + std::to_string(sys::Process::getProcessId()) + "-",
+      ".json");
+  Status status = path ? session.writeLastSteps(*path) : path.status();
   if (status.isOk()) {
     textErr()
         << "divisi: note: the last collectives of the devices are recorded in '"
-        << path << "'\n";
+        << *path << "'\n";
   } else {
     textErr()
         << "divisi: note: the last collectives of the devices could not be "

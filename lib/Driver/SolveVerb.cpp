@@ -20,6 +20,7 @@
 #include "Verbs.h"
 #include "divisi/Search/ProblemIO.h"
 #include "divisi/Support/Clock.h"
+#include "divisi/Support/Interrupts.h"
 #include "divisi/Support/OutputFile.h"
 
 #include "llvm/Support/FileSystem.h"

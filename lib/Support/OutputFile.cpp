@@ -36,17 +36,36 @@ static Status cannotWrite(const std::string &path) {
 /// As many links as the system follows: more are a circle.
 static constexpr int kMostLinks = 40;
 
-std::string divisi::linkTarget(const std::string &path) {
+/// Calls `visit` with `path`, and with what it leads to, link by link.
+template <typename Visit>
+static void followLinks(const std::string &path, Visit visit) {
   std::error_code error;
   std::string target = path;
-  for (int links = 0; links < kMostLinks; ++links) {
+  for (int links = 0; links <= kMostLinks; ++links) {
+    visit(target);
     std::filesystem::path next = std::filesystem::read_symlink(target, error);
     if (error) {
       break;
     }
     target = (std::filesystem::path(target).parent_path() / next).string();
   }
+}
+
+std::string divisi::linkTarget(const std::string &path) {
+  std::string target;
+  followLinks(path, [&](const std::string &place) { target = place; });
   return target;
+}
+
+/// Whether somebody else has put a link, or a pipe, at `path` in a folder where
+/// everybody may: as the kernel refuses to follow one, which we do ourselves.
+static bool isPlanted(const std::string &path) {
+  struct stat about{}, folder{};
+  constexpr mode_t everybodys = S_ISVTX | S_IWOTH;
+  return lstat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) &&
+         stat(folderOf(path).c_str(), &folder) == 0 &&
+         (folder.st_mode & everybodys) == everybodys &&
+         about.st_uid != geteuid() && about.st_uid != folder.st_uid;
 }
 
 /// The descriptor of this process that `path` names: 1 for `-` and for
@@ -129,6 +148,17 @@ void OutputFile::discard() {
 Expected<OutputFile> OutputFile::create(const std::string &path) {
   OutputFile file;
   file.path_ = path;
+  std::string planted;
+  followLinks(path, [&](const std::string &place) {
+    planted = isPlanted(place) ? place : planted;
+  });
+  if (!planted.empty()) {
+    return makeError(ExitCode::File, "cannot write '", path,
+                     "': another user "
+                     "has put the link or pipe '",
+                     planted,
+                     "' into a folder of everybody; name another file");
+  }
   if (isWrittenInPlace(path)) {
     file.descriptor_ = openInPlace(path);
     return file.descriptor_ < 0 ? Expected<OutputFile>(cannotWrite(path))

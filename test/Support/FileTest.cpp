@@ -10,6 +10,7 @@
 #include "divisi/Support/InputText.h"
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
+#include "divisi/Support/TemporaryFile.h"
 
 #include <csignal>
 #include <fcntl.h>
@@ -199,6 +200,68 @@ TEST_F(FileTest, ALinkToNothingYetMakesItsTarget) {
   ASSERT_TRUE(writeFile(path("link"), "new").isOk());
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(contentOf("target"), "new");
+}
+
+TEST_F(FileTest, WhatOthersHavePutIntoAFolderOfEverybodyIsNotFollowed) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "only root can make the files of another user";
+  }
+  constexpr uid_t other = 12345;
+  ASSERT_TRUE(writeFile(path("precious"), "precious").isOk());
+  fs::create_directory(path("tmp"));
+  chmod(path("tmp").c_str(), 01777);
+  std::string link = path("tmp/link"), pipe = path("tmp/pipe"),
+              mine = path("tmp/mine");
+  fs::create_symlink("../precious", link);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0666), 0);
+  fs::create_symlink("link", mine);
+  for (const std::string &planted : {link, pipe}) {
+    ASSERT_EQ(lchown(planted.c_str(), other, other), 0);
+  }
+  for (const std::string &name : {link, pipe, mine}) {
+    Status status = writeFile(name, "new");
+    EXPECT_EQ(status.code(), ExitCode::File);
+    EXPECT_THAT(status.message(), HasSubstr("another user has put the link or pipe '"));
+  }
+  EXPECT_EQ(contentOf("precious"), "precious");
+  // One's own leads on, and so does any in a folder of one's own.
+  ASSERT_EQ(lchown(link.c_str(), 0, 0), 0);
+  EXPECT_TRUE(writeFile(mine, "new").isOk());
+  EXPECT_EQ(contentOf("precious"), "new");
+  chmod(path("tmp").c_str(), 0755);
+  ASSERT_EQ(lchown(link.c_str(), other, other), 0);
+  EXPECT_TRUE(writeFile(link, "newer").isOk());
+  EXPECT_EQ(contentOf("precious"), "newer");
+}
+
+TEST_F(FileTest, ATemporaryFileIsNew) {
+  ASSERT_EQ(setenv("TMPDIR", folder_.c_str(), 1), 0);
+  {
+    Expected<UnnamedFile> file = UnnamedFile::make();
+    ASSERT_TRUE(file) << file.status().message();
+    EXPECT_EQ(countEntries(), 0u);
+    ASSERT_TRUE(writeFile(file->path(), "data").isOk());
+    Expected<MappedFile> read = MappedFile::open(file->path());
+    ASSERT_TRUE(read) << read.status().message();
+    EXPECT_EQ(read->bytes().size(), 4u);
+    Expected<TemporaryFolder> made = TemporaryFolder::make(folder_, "own-");
+    ASSERT_TRUE(made) << made.status().message();
+    EXPECT_EQ(fs::status(made->path()).permissions(), fs::perms::owner_all);
+    EXPECT_EQ(countEntries(), 1u);
+  }
+  EXPECT_EQ(countEntries(), 0u);
+  Expected<std::string> one = temporaryName("a-", ".json"),
+                        other = temporaryName("a-", ".json");
+  ASSERT_TRUE(one && other);
+  EXPECT_NE(*one, *other);
+  EXPECT_THAT(*one, testing::StartsWith(path("a-")));
+  EXPECT_EQ(one->size(), path("a-.json").size() + 16);
+  ASSERT_EQ(setenv("TMPDIR", path("absent").c_str(), 1), 0);
+  EXPECT_THAT(UnnamedFile::make().status().message(),
+              HasSubstr("cannot make a temporary file in '" + path("absent")));
+  EXPECT_THAT(TemporaryFolder::make(path("absent"), "a").status().message(),
+              HasSubstr("cannot make the folder '" + path("absent/a")));
+  unsetenv("TMPDIR");
 }
 
 TEST_F(FileTest, LinksInACircleAreAnError) {

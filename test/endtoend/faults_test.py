@@ -88,9 +88,16 @@ def test_a_crash_says_whose_bug_it_is_at_once(divisi):
 def test_what_was_done_last_is_kept(divisi, mlp):
     run = Run(divisi, mlp.inputs)
     victim = run.find_at_work(1)
+    # Somebody has put links where files could be expected.
+    precious = divisi.path("precious")
+    precious.write_text("precious")
+    for process in processes_below(run.process.pid):
+        (divisi.path("temporary") / f"divisi-last-steps-{process}.json"
+         ).symlink_to(precious)
     os.kill(victim, signal.SIGSTOP)
     code, err = run.end()
     assert code == 9, err
+    assert precious.read_text() == "precious"
     paths = re.findall(r"the last collectives of the devices are recorded in "
                        r"'(.*)'", err)
     waiting = set()

@@ -17,6 +17,7 @@
 
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
+#include "divisi/Support/TemporaryFile.h"
 #include "divisi/runtime/kernels/HostTensor.h"
 #include "divisi/runtime/kernels/Kernel.h"
 
@@ -73,26 +74,22 @@ Expected<EmitSummary> emitArtifact(mlir::ModuleOp module, GlobalStore &store,
                                    const std::string &path,
                                    const EmitOptions &options = {});
 
-/// An artifact that is removed with this object.
+/// An artifact that goes with this object: it has no name, so that nothing
+/// stays of it, however the process ends.
 class TemporaryArtifact {
 public:
-  /// Owns the file `path` from now on.
-  explicit TemporaryArtifact(std::string path) : path_(std::move(path)) {}
-  TemporaryArtifact(TemporaryArtifact &&other) noexcept
-      : path_(std::exchange(other.path_, {})) {}
-  TemporaryArtifact &operator=(TemporaryArtifact &&other) noexcept {
-    std::swap(path_, other.path_);
-    return *this;
-  }
-  ~TemporaryArtifact();
-  /// Empty after a move.
+  /// Of an empty file.
+  explicit TemporaryArtifact(UnnamedFile file)
+      : file_(std::move(file)), path_(file_.path()) {}
+  /// What opens it, in this process. Not of one that was moved.
   const std::string &path() const { return path_; }
 
 private:
+  UnnamedFile file_;
   std::string path_;
 };
 
-/// emitArtifact to a file of its own in the system's folder for such.
+/// emitArtifact to such a file.
 Expected<TemporaryArtifact>
 emitTemporaryArtifact(mlir::ModuleOp module, GlobalStore &store,
                       const EmitOptions &options = {});

@@ -21,7 +21,8 @@
 // without a name, the new one has none until then, and nothing is left behind
 // either.
 //
-// A symbolic link keeps its target: that file is replaced. Standard output
+// A symbolic link keeps its target: that file is replaced, unless somebody else
+// has put the link into a folder where everybody may, as /tmp. Standard output
 // (`-`, or a descriptor by its name, as /dev/stdout), a device, a pipe and a
 // terminal are never replaced; they are written to as they are.
 //
