@@ -20,12 +20,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MemoryViews.h"
-#include "PlanningInputs.h"
+#include "GridSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -42,81 +40,24 @@ static constexpr int64_t kFirstPercent = 10, kFirstMorePercent = 30;
 /// Of the whole budget, what a first look gets at least: one in so many parts.
 static constexpr int64_t kLeastPart = 64;
 static constexpr double kFairGap = 0.01;
+/// The same of one of many: no more.
+static constexpr int64_t kManyPart = 200;
 /// Grids that are looked at side by side.
 static constexpr size_t kLooks = 2;
 
-namespace {
-/// See searchGrids.
-class GridSearch {
-public:
-  GridSearch(const PlanningInputs &inputs, const PlanOptions &options,
-             const search::Solver &solver, std::vector<DeviceGrid> grids)
-      : inputs_(inputs), options_(options), solver_(solver),
-        left_(options.work) {
-    for (DeviceGrid &grid : grids) {
-      int64_t bound = quickBound(inputs, grid);
-      grids_.push_back({std::move(grid), bound});
-    }
+GridSearch::GridSearch(const PlanningInputs &inputs, const PlanOptions &options,
+                       const search::Solver &solver,
+                       const PlanMeasurer &measurer,
+                       const std::vector<DeviceGrid> &grids)
+    : inputs_(inputs), options_(options), solver_(solver), measurer_(measurer),
+      left_(options.work) {
+  for (const DeviceGrid &grid : grids) {
+    Candidate candidate = {grid, beginViews(grid)};
+    candidate.bound = quickBound(inputs, candidate.devices);
+    candidate.view = candidate.memory.view();
+    grids_.push_back(std::move(candidate));
   }
-
-  Expected<GridAnswer> run();
-
-private:
-  /// A grid, and how far it has been looked at.
-  struct Candidate {
-    DeviceGrid devices;
-    int64_t bound = 0; ///< No plan on it takes less, in nanoseconds.
-    enum { New, Bounded, Solved, Done } stage = New;
-    int64_t work = 0; ///< That the solver did on it.
-    MemoryView memory;
-    /// What was solved last, if it is to be solved again soon.
-    std::optional<PlanningProblem> planning;
-  };
-  /// One look at a grid, and what comes of it.
-  struct Look {
-    Candidate &grid;
-    search::Options asked;
-    bool isFirst = true; ///< Of its round; people are told of this one.
-    int64_t bound = 0;   ///< Of a new grid.
-    FitOutcome fit;      ///< Of another.
-  };
-
-  static bool hasLessBound(const Candidate *a, const Candidate *b) {
-    return a->bound < b->bound;
-  }
-  std::vector<Candidate *> leastBounded(size_t count);
-  std::vector<Look> prepareRound();
-  void takeAll(std::vector<Look> &looks) const;
-  void take(Look &look) const;
-  void conclude(Look &look);
-  void refine();
-  bool isCut() const {
-    return stopped_ == search::Stopped::Time ||
-           stopped_ == search::Stopped::Interrupted;
-  }
-  search::Options solverOptions(int64_t work, int64_t moreWork) const;
-  search::Wide cutoff(double gap) const;
-  bool mayWin(const Candidate &grid, double gap) const;
-  PlanningInputs inputsOf(const Candidate &grid) const;
-  bool isOpen(const Candidate &grid) const;
-  void adopt(Candidate &grid, MemoryView view, FitOutcome fit);
-  void forgetProblems(const std::vector<Look> &looks);
-
-  const PlanningInputs &inputs_;
-  const PlanOptions &options_;
-  const search::Solver &solver_;
-  std::vector<Candidate> grids_;
-  int64_t left_; ///< Of the budget of work.
-  std::optional<GridAnswer> best_;
-  Candidate *bestGrid_ = nullptr;
-  MemoryView bestView_; ///< With which it was solved.
-  int64_t work_ = 0;    ///< Done.
-  search::Stopped stopped_ = search::Stopped::Finished;
-  /// Of the grid of most devices, if none has a plan.
-  std::optional<Status> failure_;
-  int64_t failedDevices_ = 0;
-};
-} // namespace
+}
 
 /// What another plan has to cost less than, if one that is better by less than
 /// `gap` is not worth a search.
@@ -167,31 +108,8 @@ search::Options GridSearch::solverOptions(int64_t work,
   return solver;
 }
 
-/// Takes what `fit` has found on `grid`, or keeps why that is nothing.
-void GridSearch::adopt(Candidate &grid, MemoryView view, FitOutcome fit) {
-  PlanningProblem &planning = *fit.planning;
-  search::Outcome &outcome = fit.outcome;
-  if (outcome.verdict != search::Verdict::Solved) {
-    if (outcome.verdict == search::Verdict::Infeasible) {
-      grid.bound = INT64_MAX;
-    }
-    if (int64_t devices = grid.devices.grid.numPositions();
-        devices > failedDevices_) {
-      failedDevices_ = devices;
-      failure_ = explainNoPlan(inputsOf(grid), options_, planning, outcome);
-    }
-    return;
-  }
-  if (!fit.fits()) {
-    return;
-  }
-  if (best_ && best_->outcome.solution.cost <= outcome.solution.cost) {
-    return;
-  }
-  best_ = {grid.devices, std::move(planning), std::move(outcome),
-           std::move(fit.use->peaks)};
-  bestGrid_ = &grid;
-  bestView_ = std::move(view);
+bool GridSearch::isBetter(const search::Outcome &outcome) const {
+  return !best_ || outcome.solution.cost < best_->outcome.solution.cost;
 }
 
 /// What may run beside another: it changes nothing but `look`.
@@ -209,7 +127,8 @@ void GridSearch::take(Look &look) const {
     return;
   }
   look.fit = solveView(inputsOf(grid), options, solver_, look.asked,
-                       grid.memory, std::exchange(grid.planning, std::nullopt));
+                       {grid.view, grid.memory.ladder(),
+                        std::move(grid.planning), measurer_.isAble()});
 }
 
 void GridSearch::conclude(Look &look) {
@@ -225,9 +144,6 @@ void GridSearch::conclude(Look &look) {
   work_ += fit.outcome.work;
   if (!fit.planning) {
     stopped_ = options_.control.struck();
-    if (!failure_) {
-      failure_ = cutShort(stopped_, "while the planning problem was built");
-    }
     return;
   }
   if (fit.bound) {
@@ -237,41 +153,26 @@ void GridSearch::conclude(Look &look) {
   if (!isFinished) {
     stopped_ = fit.outcome.stopped;
   }
-  if (!fit.fits() && !isCut() && learn(grid.memory, fit)) {
-    grid.planning = std::move(fit.planning);
-    return;
-  }
-  if (!fit.fits() && !isCut() && (fit.use || !grid.memory.reserve.empty())) {
-    fit.outcome.verdict = search::Verdict::NotFound;
-    fit.outcome.time.reset();
-    fit.outcome.message = "plans that were tried hold more";
-  }
-  // Other plans may have less on their way than the one that was guessed after.
-  MemoryView view = grid.memory;
-  if (view.isGuess) {
-    grid.memory = {.detail = view.detail};
-  }
-  grid.stage = (isFinished && !view.isGuess) || grid.stage == Candidate::Solved
-                   ? Candidate::Done
-                   : Candidate::Solved;
-  adopt(grid, std::move(view), std::move(fit));
+  take(grid, fit, isFinished);
 }
 
 /// Spends what is left on the grid of the best plan.
 void GridSearch::refine() {
+  Candidate &grid = *bestGrid_;
   search::Options asked = solverOptions(left_, 0);
   asked.cutoff.reset();
-  FitOutcome fit = solveView(inputsOf(*bestGrid_), options_, solver_, asked,
-                             bestView_, std::move(best_->planning));
-  best_->planning = std::move(*fit.planning);
+  grid.view = bestView_;
+  FitOutcome fit = solveView(
+      inputsOf(grid), options_, solver_, asked,
+      {grid.view, grid.memory.ladder(), best_->planning, measurer_.isAble()});
   work_ += fit.outcome.work;
   stopped_ = fit.outcome.stopped;
   if (fit.bound) {
-    bestGrid_->bound = std::max(bestGrid_->bound, nanosecondsOf(*fit.bound));
+    grid.bound = std::max(grid.bound, nanosecondsOf(*fit.bound));
   }
-  if (fit.fits() && fit.outcome.solution.cost <= best_->outcome.solution.cost) {
-    best_->peaks = std::move(fit.use->peaks);
-    best_->outcome = std::move(fit.outcome);
+  ViewResult result;
+  if (fit.hasPlan() && isBetter(fit.outcome) && fits(grid, fit, result)) {
+    adopt(grid, std::move(fit));
   }
 }
 
@@ -311,16 +212,26 @@ std::vector<GridSearch::Candidate *> GridSearch::leastBounded(size_t count) {
   return open;
 }
 
-std::vector<GridSearch::Look> GridSearch::prepareRound() {
-  std::vector<Look> looks;
+/// What the solver may spend on the next problem of `grid`.
+search::Options GridSearch::askedOf(const Candidate &grid) const {
+  // As much of a budget that only ends with time as of one without.
+  int64_t whole = std::min(options_.work, kMostForGrids);
   int64_t most = std::min(left_, kMostForGrids);
   int64_t first = most * kFirstPercent / 100;
+  if (grid.stage == Candidate::Solved) {
+    return solverOptions(first, most - first);
+  }
+  if (grid.memory.isOneOfMany()) {
+    return solverOptions(whole / kManyPart, 2 * (whole / kManyPart));
+  }
+  return solverOptions(std::max(first, whole / kLeastPart),
+                       most * kFirstMorePercent / 100);
+}
+
+std::vector<GridSearch::Look> GridSearch::prepareRound() {
+  std::vector<Look> looks;
   for (Candidate *grid : leastBounded(kLooks)) {
-    search::Options asked =
-        grid->stage == Candidate::Solved
-            ? solverOptions(first, most - first)
-            : solverOptions(std::max(first, options_.work / kLeastPart),
-                            most * kFirstMorePercent / 100);
+    search::Options asked = askedOf(*grid);
     bool isFirst = looks.empty();
     if (!isFirst) {
       asked.onProgress = nullptr;
@@ -359,6 +270,15 @@ void GridSearch::takeAll(std::vector<Look> &looks) const {
   }
 }
 
+/// What no plan on any of the grids takes less than, in nanoseconds.
+int64_t GridSearch::boundOfAll() const {
+  int64_t bound = INT64_MAX;
+  for (const Candidate &grid : grids_) {
+    bound = std::min(bound, grid.bound);
+  }
+  return bound;
+}
+
 Expected<GridAnswer> GridSearch::run() {
   while (!isCut()) {
     std::vector<Look> looks = prepareRound();
@@ -371,26 +291,23 @@ Expected<GridAnswer> GridSearch::run() {
     }
   }
   if (!best_) {
-    return *failure_;
+    return failure_.status(options_, stopped_, boundOfAll() == INT64_MAX);
   }
-  auto gap = [&] {
-    return search::relativeGap(best_->outcome.solution.cost,
-                               best_->outcome.solution.lowerBound);
+  auto isClosed = [&] {
+    return boundOfAll() >= nanosecondsOf(cutoff(options_.gap));
   };
-  if (!isCut() && left_ > kMostForGrids && gap() > options_.gap) {
+  if (!isCut() && left_ > kMostForGrids && !isClosed()) {
     refine();
   }
-  if (auto wrong =
-          search::check(best_->planning.problem, best_->outcome.solution)) {
+  const search::Solution &solution = best_->outcome.solution;
+  if (auto wrong = checkView(
+          inputsOf(*bestGrid_), options_,
+          {bestView_, bestGrid_->memory.ladder(), best_->planning}, solution)) {
     return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
   }
-  best_->lowerBound = nanosecondsOf(best_->outcome.solution.cost);
-  for (const Candidate &grid : grids_) {
-    best_->lowerBound = std::min(best_->lowerBound, grid.bound);
-  }
-  bool isClosed = best_->lowerBound >= nanosecondsOf(cutoff(options_.gap));
+  best_->lowerBound = std::min(nanosecondsOf(solution.cost), boundOfAll());
   best_->outcome.stopped =
-      isClosed && !isCut() ? search::Stopped::Finished : stopped_;
+      isClosed() && !isCut() ? search::Stopped::Finished : stopped_;
   best_->outcome.work = work_;
   return std::move(*best_);
 }
@@ -398,8 +315,9 @@ Expected<GridAnswer> GridSearch::run() {
 Expected<GridAnswer> searchGrids(const PlanningInputs &inputs,
                                  const PlanOptions &options,
                                  const search::Solver &solver,
-                                 std::vector<DeviceGrid> grids) {
-  return GridSearch(inputs, options, solver, std::move(grids)).run();
+                                 const PlanMeasurer &measurer,
+                                 const std::vector<DeviceGrid> &grids) {
+  return GridSearch(inputs, options, solver, measurer, grids).run();
 }
 
 } // namespace divisi::plan

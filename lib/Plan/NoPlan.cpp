@@ -111,20 +111,59 @@ static std::string explainInfeasible(const PlanningInputs &inputs,
          " devices; raise --memory-limit or take more devices";
 }
 
-/// What the solver found nothing for.
-Status explainNoPlan(const PlanningInputs &inputs, const PlanOptions &options,
-                     const PlanningProblem &planning,
-                     const search::Outcome &outcome) {
-  if (outcome.verdict == search::Verdict::Infeasible) {
-    return Status(ExitCode::Infeasible,
-                  explainInfeasible(inputs, options, planning, outcome));
+void NoPlanReason::hear(const PlanningInputs &inputs,
+                        const PlanOptions &options,
+                        const PlanningProblem &planning,
+                        const search::Outcome &outcome, bool isAtLimits) {
+  int64_t devices = inputs.devices.grid.numPositions();
+  if (!isAtLimits || devices <= devices_) {
+    return;
   }
-  if (outcome.stopped == search::Stopped::Time ||
-      outcome.stopped == search::Stopped::Interrupted) {
-    return cutShort(outcome.stopped, "while plans were searched");
+  devices_ = devices;
+  bool isProved = outcome.verdict == search::Verdict::Infeasible;
+  shortage_ = Status(isProved ? ExitCode::Infeasible : ExitCode::NoPlan,
+                     explainInfeasible(inputs, options, planning, outcome));
+}
+
+void NoPlanReason::hear(const std::vector<HeldMemory> &held) {
+  const HeldMemory &tightest =
+      *llvm::max_element(held, [](const HeldMemory &a, const HeldMemory &b) {
+        return a.missing() < b.missing();
+      });
+  hasKinds_ = held.size() > 1;
+  if (!closest_ || tightest.missing() < closest_->missing()) {
+    closest_ = tightest;
   }
-  return Status(ExitCode::NoPlan,
-                explainInfeasible(inputs, options, planning, outcome));
+}
+
+static Status tooLarge(const PlanOptions &options, const HeldMemory &held,
+                       bool hasKinds) {
+  std::string device = hasKinds ? held.kind : "device";
+  bool isGiven = options.memoryLimit == held.limit;
+  return makeError(ExitCode::Infeasible,
+                   "no plan was found that fits into the memory limit of ",
+                   held.limit, " bytes per ", device, " (",
+                   isGiven ? "--memory-limit" : "what a " + device + " has",
+                   "): the closest one holds ", held.bytes, " bytes",
+                   held.parts.empty() ? "" : " (" + held.parts + ")",
+                   "; raise --memory-limit or take more devices");
+}
+
+Status NoPlanReason::status(const PlanOptions &options, search::Stopped stopped,
+                            bool isProved) const {
+  bool isCut = stopped == search::Stopped::Time ||
+               stopped == search::Stopped::Interrupted;
+  if (isCut && !isProved) {
+    return cutShort(stopped, closest_ || shortage_
+                                 ? "while plans were searched"
+                                 : "while the planning problem was built");
+  }
+  if (closest_ && !isProved) {
+    return tooLarge(options, *closest_, hasKinds_);
+  }
+  return shortage_ ? *shortage_
+                   : Status(ExitCode::NoPlan,
+                            "no plan was found within the budget of work");
 }
 
 } // namespace divisi::plan

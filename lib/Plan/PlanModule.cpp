@@ -8,6 +8,7 @@
 
 #include "divisi/Plan/PlanModule.h"
 
+#include "MeasurePlan.h"
 #include "PlanWarnings.h"
 #include "PlanningInputs.h"
 #include "RandomPlan.h"
@@ -206,8 +207,7 @@ KindMemories plan::memoriesOf(const PlanningInputs &inputs,
        memoriesOf(inputs.cluster, grid.grid, grid.devices)) {
     memories.push_back(
         {memory.kind.name,
-         inputs.cluster.memoryLimit(memory.kind, options.memoryLimit) -
-             options.memoryReserve,
+         inputs.cluster.memoryLimit(memory.kind, options.memoryLimit),
          std::move(memory.positions)});
   }
   if (!inputs.cluster.hasKinds()) {
@@ -235,7 +235,7 @@ plan::makeProblem(const PlanningInputs &inputs, const PlanOptions &options,
 
 static void tellAnswer(const PlanningInputs &inputs, const GridAnswer &answer,
                        PlanReport &report) {
-  const PlanningProblem &planning = answer.planning;
+  const PlanningProblem &planning = *answer.planning;
   const search::Solution &solution = answer.outcome.solution;
   std::vector<int64_t> resting(answer.peaks.size(), 0);
   report.stopped = answer.outcome.stopped;
@@ -368,18 +368,19 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   for (const DeviceGrid &grid : start->grids) {
     report.maxAxes = std::max(report.maxAxes, int64_t(grid.grid.numAxes()));
   }
+  PlanMeasurer measurer(module, options);
   Expected<GridAnswer> answer =
-      searchGrids(inputs, options, *solver, std::move(start->grids));
+      searchGrids(inputs, options, *solver, measurer, std::move(start->grids));
   if (!answer) {
     return answer.status();
   }
   setGrid(module, answer->devices, inputs);
-  annotate(inputs.dataflow, answer->planning, inputs.grid,
+  annotate(inputs.dataflow, *answer->planning, inputs.grid,
            answer->outcome.solution.assignment);
   tellAnswer(inputs, *answer, report);
   writeRecord(module, recordOf(inputs, options, answer->outcome, report),
               inputs.dataflow);
-  addWarnings(inputs, options, answer->planning, answer->outcome, report);
+  addWarnings(inputs, options, *answer->planning, answer->outcome, report);
   if (options.control.onPlan) {
     options.control.onPlan(report);
   }

@@ -32,6 +32,8 @@ struct PlanningInputs {
   }
 };
 
+class PlanMeasurer;
+
 /// The first error that MLIR reports while it is alive, for a Status.
 class FirstError {
 public:
@@ -55,9 +57,9 @@ private:
 /// The problem of the grid that was chosen among all, its answer, and what is
 /// known of the others.
 struct GridAnswer {
-  DeviceGrid devices;       ///< What the module has, or is planned for.
-  PlanningProblem planning; ///< Of that grid.
-  search::Outcome outcome;  ///< Its answer.
+  DeviceGrid devices; ///< What the module has, or is planned for.
+  std::shared_ptr<PlanningProblem> planning; ///< Of that grid; not null.
+  search::Outcome outcome;                   ///< Its answer.
   /// Of the plan, with all that takes memory, for each kind of devices.
   std::vector<int64_t> peaks;
   /// No strategies on any of the grids take less, in nanoseconds.
@@ -71,10 +73,28 @@ Expected<Cluster> clusterOf(mlir::ModuleOp module, const PlanOptions &options);
 /// Nothing was found before time or a person ended the planner in `phase`.
 Status cutShort(search::Stopped why, llvm::StringRef phase);
 
-/// What the solver found nothing for, in words.
-Status explainNoPlan(const PlanningInputs &inputs, const PlanOptions &options,
-                     const PlanningProblem &planning,
-                     const search::Outcome &outcome);
+/// Gathers why there is no plan.
+class NoPlanReason {
+public:
+  /// `outcome` of `planning` has none. `isAtLimits`: it may say so of all plans
+  /// on the grid of `inputs`.
+  void hear(const PlanningInputs &inputs, const PlanOptions &options,
+            const PlanningProblem &planning, const search::Outcome &outcome,
+            bool isAtLimits);
+  /// There is one, but devices would hold this.
+  void hear(const std::vector<HeldMemory> &held);
+  /// In words, after a search that was `stopped`. `isProved`: none exists.
+  Status status(const PlanOptions &options, search::Stopped stopped,
+                bool isProved) const;
+
+private:
+  /// Of the grid of most devices.
+  std::optional<Status> shortage_;
+  int64_t devices_ = 0;
+  /// Of the kind that has too little, the plan that holds least.
+  std::optional<HeldMemory> closest_;
+  bool hasKinds_ = false; ///< Devices are of several.
+};
 
 /// What plans on the grid of `inputs` may use of each kind of devices.
 KindMemories memoriesOf(const PlanningInputs &inputs,
@@ -95,12 +115,13 @@ int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies);
 
 /// Solves `inputs` by `solver` on each of `grids` that can still win: a grid
 /// is built only if a bound that needs no problem is below the best plan so
-/// far, and solved until its own bound is above. What inputs.devices is does
-/// not matter. Fails as planModule.
+/// far, and solved until its own bound is above. `measurer` says which plans
+/// fit. What inputs.devices is does not matter. Fails as planModule.
 Expected<GridAnswer> searchGrids(const PlanningInputs &inputs,
                                  const PlanOptions &options,
                                  const search::Solver &solver,
-                                 std::vector<DeviceGrid> grids);
+                                 const PlanMeasurer &measurer,
+                                 const std::vector<DeviceGrid> &grids);
 
 /// What a problem is to have beside what options say.
 struct ProblemRequest {

@@ -206,8 +206,30 @@ Port ProblemBuilder::target(const Consumer &consumer) {
   return {planning_.valueNodes[consumer.index], &valueIds_[consumer.index]};
 }
 
+/// Notes what of a tensor, whose edges begin at `firstEdge`, a program may do
+/// without.
+void ProblemBuilder::noteElided(unsigned index, size_t firstEdge) {
+  const DataflowValue &tensor = dataflow_.values[index];
+  bool isOutput = llvm::any_of(tensor.consumers, [](const Consumer &consumer) {
+    return consumer.kind == Consumer::Kind::Output;
+  });
+  if (tensor.kind != DataflowValue::Kind::Result ||
+      !(isOutput || isFusible(tensor))) {
+    return;
+  }
+  planning_.elidedNodes.push_back(planning_.siteNodes[tensor.index]);
+  if (hasPoint(dataflow_, tensor)) {
+    planning_.elidedNodes.push_back(planning_.valueNodes[index]);
+  }
+  for (size_t edge = firstEdge; edge != planning_.problem.edges.size();
+       ++edge) {
+    planning_.elidedEdges.push_back(unsigned(edge));
+  }
+}
+
 void ProblemBuilder::addEdges(unsigned index) {
   const DataflowValue &tensor = dataflow_.values[index];
+  size_t firstEdge = planning_.problem.edges.size();
   if (tensor.kind == DataflowValue::Kind::Result) {
     addMaker(index);
   }
@@ -226,6 +248,7 @@ void ProblemBuilder::addEdges(unsigned index) {
       addFusion(way, tensor.index, consumer.index);
     }
   }
+  noteElided(index, firstEdge);
 }
 
 /// Dataflow order: solvers walk nodes in the order in which they stand.
@@ -247,7 +270,7 @@ void ProblemBuilder::sortNodes() {
   }
   for (std::vector<unsigned> *list :
        {&planning_.siteNodes, &planning_.valueNodes, &planning_.stopNodes,
-        &planning_.outputNodes}) {
+        &planning_.outputNodes, &planning_.elidedNodes}) {
     for (unsigned &node : *list) {
       node = place[node];
     }

@@ -87,6 +87,9 @@ struct PlanningProblem {
   std::vector<FusionEdge> fusions;
   /// Times of the problem in one of the dataflow (Lifetimes.h).
   int64_t positions = 1;
+  /// What programs may not hold: results of operators that are computed in one
+  /// call with their users, or where the caller wants them. Nodes, and edges.
+  std::vector<unsigned> elidedNodes, elidedEdges;
 
   /// The entry of `fusions` of this edge of the problem, or null.
   const FusionEdge *fusionAt(size_t edge) const;

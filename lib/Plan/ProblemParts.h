@@ -73,6 +73,7 @@ private:
            llvm::is_contained(dataflow_.sites[tensor.index].fusible.results,
                               tensor.number);
   }
+  void noteElided(unsigned tensor, size_t firstEdge);
   search::Edge &addEdge(const Way &way);
   void addUsage(const Way &way, search::Edge &edge, EdgeMatrices::Bytes bytes,
                 search::Lifetime live);

@@ -30,7 +30,7 @@ static constexpr double kCertifying = 4, kChecking = 6;
 /// As tasks ask: the clock and the flag, but not the work, which would depend
 /// on which task is ahead.
 bool Portfolio::stopped() const {
-  return (options_.stop && options_.stop->load(std::memory_order_relaxed)) ||
+  return options_.stop.isRaised() ||
          (options_.timeLimit &&
           budget_.seconds() + reserve_ >= *options_.timeLimit);
 }

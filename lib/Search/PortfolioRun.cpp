@@ -46,9 +46,8 @@ void Portfolio::certify(Outcome &outcome) {
 Outcome Portfolio::finish() {
   Outcome outcome;
   outcome.stopped = budget_.over() || !stopped() ? budget_.why()
-                    : options_.stop && options_.stop->load()
-                        ? Stopped::Interrupted
-                        : Stopped::Time;
+                    : options_.stop.isRaised()   ? Stopped::Interrupted
+                                                 : Stopped::Time;
   if (best_.exists()) {
     outcome.verdict = Verdict::Solved;
     neighbourhoods_.reset();

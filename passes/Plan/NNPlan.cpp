@@ -39,7 +39,7 @@ private:
   PlanOptions planOptions() const;
 
   // Not written as text, unlike the options.
-  int64_t reserve_ = 0;
+  MeasureMemory measure_;
   std::string host_;
   PlanControl control_;
 };
@@ -50,7 +50,7 @@ private:
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
   const auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_,
-               gap_, maxStrategies_, reserve, host, control] = options;
+               gap_, maxStrategies_, measure, host, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -66,7 +66,7 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   work = work_;
   gap = gap_;
   maxStrategies = maxStrategies_;
-  reserve_ = reserve;
+  measure_ = measure;
   host_ = host;
   control_ = control;
 }
@@ -74,7 +74,7 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
   auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_, gap_,
-         maxStrategies_, reserve, host, control] = options;
+         maxStrategies_, measure, host, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -89,7 +89,7 @@ PlanOptions NNPlanPass::planOptions() const {
   work_ = work;
   gap_ = gap;
   maxStrategies_ = maxStrategies;
-  reserve = reserve_;
+  measure = measure_;
   host = host_;
   control = control_;
   return options;

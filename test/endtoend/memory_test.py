@@ -143,7 +143,7 @@ def test_the_limit_counts_messages(divisi):
     # Without its messages the smallest plan would fit.
     assert device["message_bytes"] > 0
     told = done.stderr
-    held = re.search(r"the last one holds (\d+) bytes .*, messages between "
+    held = re.search(r"the closest one holds (\d+) bytes .*, messages between "
                      r"processes ([1-9]\d*)\)", told)
     assert held and int(held[1]) - int(held[2]) < limit <= int(held[1]), told
 
@@ -223,8 +223,8 @@ def test_the_limit_counts_all_of_it(images):
                       exits=INFEASIBLE).err
         device = fullest(images, "m.onnx")
         assert (f"no plan was found that fits into the memory limit of "
-                f"{total - 1} bytes per device (--memory-limit): the last one "
-                f"holds {total} bytes (weights {device['weight_bytes']}, arena "
+                f"{total - 1} bytes per device (--memory-limit): the closest "
+                f"one holds {total} bytes (weights {device['weight_bytes']}, arena "
                 f"{device['arena_bytes']}, workspace of kernels "
                 f"{device['workspace_bytes']}, constants packed by kernels "
                 f"{device['packed_bytes']}, messages between processes "

@@ -198,11 +198,14 @@ private:
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
   Status addMemory(Report &report);
+  std::optional<std::vector<DeviceMemory>> memoryOfPlan(mlir::ModuleOp planned,
+                                                        bool overlap);
   Expected<EmitOptions> emitOptions();
   /// Makes anew the code that came in with the module.
   void remakeForeignCode();
   Expected<std::vector<DeviceMemory>>
-  memoryOfRanks(std::optional<bool> countsKernels = std::nullopt,
+  memoryOfRanks(mlir::ModuleOp module,
+                std::optional<bool> countsKernels = std::nullopt,
                 std::function<void(mlir::OpPassManager &)> stages = nullptr);
   LowerOptions lowerOptions();
   /// What processors of the machine can execute; null: they are none, or do not

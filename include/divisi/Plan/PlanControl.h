@@ -28,7 +28,7 @@ inline constexpr std::string_view kBuildingProblem = "problem";
 /// decides nothing: the plan is the same with it and without.
 struct PlanControl {
   /// Becomes true from outside (a signal): the best plan so far is kept.
-  const std::atomic<bool> *stop = nullptr;
+  search::StopSignal stop;
   /// std::chrono::steady_clock, in seconds, after which the same is done.
   std::optional<double> deadline;
   /// Told what the planner knows: while the problem is built (`by` is
@@ -39,7 +39,7 @@ struct PlanControl {
 
   /// What strikes now; Finished if nothing has.
   search::Stopped struck() const {
-    if (stop && stop->load(std::memory_order_relaxed)) {
+    if (stop.isRaised()) {
       return search::Stopped::Interrupted;
     }
     return deadline && steadySeconds() >= *deadline ? search::Stopped::Time

@@ -22,6 +22,21 @@
 
 namespace divisi {
 
+/// What devices of one kind hold under a plan, all counted.
+struct HeldMemory {
+  std::string kind;  ///< DeviceKind::name
+  int64_t limit = 0; ///< Bytes that one of them may hold.
+  int64_t bytes = 0; ///< That the fullest of them holds.
+  std::string parts; ///< What these are made of, for people.
+
+  /// Above the limit; less than 0: what is left.
+  int64_t missing() const { return bytes - limit; }
+};
+
+/// Says what devices hold under the plan in a module, which it may change;
+/// nothing if that cannot be known. Called from the thread that plans.
+using MeasureMemory = std::function<std::vector<HeldMemory>(mlir::ModuleOp)>;
+
 /// All options of the stage.
 struct PlanOptions {
   /// A preset (Cluster.h); empty: `cpu:N` for N devices.
@@ -41,11 +56,11 @@ struct PlanOptions {
   double gap = 1e-4;
   /// The most strategies that one operator or value is given.
   size_t maxStrategies = 1024;
-  /// No options of the pass: what reaches the planner only through C++. Bytes
-  /// of each device's limit that are for what lies beside tensors; what kinds
-  /// called `cpu` can execute that do not state it (Cluster::describeHost); and
-  /// control.
-  int64_t memoryReserve = 0;
+  /// No options of the pass: what reaches the planner only through C++. What
+  /// devices hold, which limits are for; without, a plan's tensors are counted.
+  /// What kinds called `cpu` can execute that do not state it
+  /// (Cluster::describeHost). And control.
+  MeasureMemory measure;
   std::string hostInstructionSet;
   PlanControl control;
 };

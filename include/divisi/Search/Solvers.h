@@ -51,6 +51,25 @@ struct Ties {
 /// many strategies. Costs, usages and edges need not agree.
 std::optional<std::string> validate(const Problem &problem, const Ties &ties);
 
+/// What ends a run from outside.
+struct StopSignal {
+  /// Nothing does.
+  StopSignal() = default;
+  /// `raised` does once it is true; may be null.
+  StopSignal(const std::atomic<bool> *raised) : raised(raised) {}
+
+  const std::atomic<bool> *raised = nullptr; ///< Set by a signal.
+  /// So many more times isRaised() says no: for tests, which end a run at every
+  /// place where it asks. Null: as often as it is asked.
+  std::atomic<int64_t> *asks = nullptr;
+
+  /// Whether to end now.
+  bool isRaised() const {
+    return (raised && raised->load(std::memory_order_relaxed)) ||
+           (asks && asks->fetch_sub(1, std::memory_order_relaxed) <= 0);
+  }
+};
+
 /// What a solver may spend, and whom it tells.
 struct Options {
   /// Of what is drawn at random; another seed may give another answer.
@@ -83,7 +102,7 @@ struct Options {
   /// Threads to use; the answer does not depend on it.
   unsigned threads = 1;
   /// Becomes true from outside (a signal): stop soon, answer with the best.
-  const std::atomic<bool> *stop = nullptr;
+  StopSignal stop;
   /// Called for every better answer and for better bounds, always from the
   /// thread that called the solver.
   std::function<void(const Progress &)> onProgress;

@@ -46,7 +46,7 @@ public:
     if (over_) {
       return;
     }
-    if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
+    if (options_.stop.isRaised()) {
       end(Stopped::Interrupted);
     } else if (options_.timeLimit && seconds() >= *options_.timeLimit) {
       end(Stopped::Time);

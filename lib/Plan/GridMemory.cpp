@@ -1,0 +1,125 @@
+//===- GridMemory.cpp - Which plans of a grid fit -------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GridSearch.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <climits>
+#include <limits>
+
+namespace divisi::plan {
+
+/// Where not even the globals fit whole, a limit is needed.
+ViewSearch GridSearch::beginViews(const DeviceGrid &devices) const {
+  constexpr size_t kLarge = 1500;
+  PlanningInputs inputs = inputs_;
+  inputs.devices = devices;
+  const Dataflow &dataflow = inputs_.dataflow;
+  int64_t globals = 0;
+  for (const DataflowValue &tensor : dataflow.values) {
+    if (tensor.kind == DataflowValue::Kind::Global) {
+      globals += tensor.bytes();
+    }
+  }
+  bool isTight =
+      llvm::any_of(memoriesOf(inputs, options_), [&](const KindMemory &memory) {
+        return globals > *memory.limit;
+      });
+  return ViewSearch(dataflow.sites.size() + dataflow.values.size() > kLarge,
+                    measurer_.isAble(), isTight);
+}
+
+/// Whether devices hold the plan of `fit`, by all that is known; what that says
+/// of other views goes to `result`.
+bool GridSearch::fits(const Candidate &grid, const FitOutcome &fit,
+                      ViewResult &result) {
+  PlanningInputs inputs = inputsOf(grid);
+  std::vector<HeldMemory> held = measurer_.heldBy(inputs, fit);
+  result.fits = true;
+  result.wanted = result.wantedOfAll = INT_MAX;
+  Ladder ladder = grid.memory.ladder();
+  result.excess = -std::numeric_limits<double>::infinity();
+  for (auto [kind, memory] : llvm::enumerate(held)) {
+    result.fits &= memory.missing() <= 0;
+    result.excess =
+        std::max(result.excess, ladder.stepsAbove(memory.limit, memory.bytes));
+    auto stepBeside = [&, memory = memory](int64_t counted) {
+      return ladder.stepAt(memory.limit,
+                           memory.limit - (memory.bytes - counted));
+    };
+    result.wanted = std::min(result.wanted, stepBeside(fit.use->seen[kind]));
+    result.wantedOfAll =
+        std::min(result.wantedOfAll, stepBeside(fit.use->peaks[kind]));
+  }
+  if (!result.fits) {
+    failure_.hear(held);
+  }
+  return result.fits;
+}
+
+/// The highest step on which the plan of `fit`, if there is one, is above a
+/// limit of tensors.
+int GridSearch::belowOf(const Candidate &grid, const FitOutcome &fit) const {
+  int below = INT_MIN;
+  if (fit.hasPlan()) {
+    // All tensors: who goes down by single steps counts them.
+    for (auto [memory, peak] : llvm::zip_equal(
+             memoriesOf(inputsOf(grid), options_), fit.use->peaks)) {
+      below =
+          std::max(below, grid.memory.ladder().stepAt(*memory.limit, peak - 1));
+    }
+  }
+  return below;
+}
+
+/// Takes what `fit` has found on `grid`, which fits.
+void GridSearch::adopt(Candidate &grid, FitOutcome fit) {
+  best_ = {grid.devices, std::move(fit.planning), std::move(fit.outcome),
+           std::move(fit.use->peaks)};
+  bestGrid_ = &grid;
+  bestView_ = grid.view;
+}
+
+/// What a solved problem says of its grid.
+void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
+  bool isAtLimits =
+      grid.view.step == 0 && (grid.view.isLeast || !measurer_.isAble());
+  if (fit.outcome.verdict == search::Verdict::Infeasible && isAtLimits) {
+    grid.bound = INT64_MAX;
+  }
+  if (!fit.hasPlan()) {
+    failure_.hear(inputsOf(grid), options_, *fit.planning, fit.outcome,
+                  isAtLimits);
+  }
+  ViewResult result = {.hasPlan = fit.hasPlan()};
+  std::shared_ptr<PlanningProblem> planning = fit.planning;
+  result.isUseless = fit.hasPlan() && !isBetter(fit.outcome);
+  // Of a problem that counts less, only the bound is wanted.
+  bool isWanted =
+      fit.hasPlan() && !result.isUseless && !(grid.view.isLeast && best_);
+  result.below = belowOf(grid, fit);
+  if (isWanted && fits(grid, fit, result)) {
+    grid.fitting = grid.view;
+    adopt(grid, std::move(fit));
+  }
+  bool isSolved = grid.stage == Candidate::Solved;
+  bool isProved = grid.bound == INT64_MAX;
+  bool isOneOfMany = grid.memory.isOneOfMany();
+  if (!isSolved && !isCut() && !isProved && grid.memory.next(result)) {
+    grid.view = grid.memory.view();
+    grid.planning = std::move(planning);
+    return;
+  }
+  grid.view = grid.fitting.value_or(grid.view);
+  grid.stage = isFinished || isSolved || isProved || isOneOfMany
+                   ? Candidate::Done
+                   : Candidate::Solved;
+}
+
+} // namespace divisi::plan

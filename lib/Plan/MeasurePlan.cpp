@@ -1,0 +1,81 @@
+//===- MeasurePlan.cpp - What devices hold under a plan -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MeasurePlan.h"
+
+#include "divisi/Cost/ModuleCluster.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+using namespace mlir;
+
+namespace divisi::plan {
+
+std::vector<HeldMemory>
+PlanMeasurer::measure(const PlanningInputs &inputs,
+                      const PlanningProblem &planning,
+                      const std::vector<uint32_t> &assignment) const {
+  ModuleOp module = module_;
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone());
+  FailureOr<ModuleDataflow> dataflow = readDataflow(*copy, options_.batchDim);
+  if (failed(dataflow)) {
+    return {};
+  }
+  spmd::GridOp grid = inputs.grid;
+  if (grid) {
+    grid = SymbolTable(*copy).lookup<spmd::GridOp>(grid.getSymName());
+  } else {
+    grid = createGrid(*copy, inputs.devices.grid, inputs.devices.devices);
+  }
+  setCluster(*copy, inputs.cluster);
+  annotate(*dataflow, planning, grid, assignment);
+  return options_.measure(*copy);
+}
+
+/// The fullest of those that `memory` is of.
+static const HeldMemory *fullest(const std::vector<HeldMemory> &held,
+                                 const KindMemory &memory) {
+  const HeldMemory *most = nullptr;
+  for (const HeldMemory &kind : held) {
+    bool isSame = memory.kind.empty() ||
+                  (kind.kind == memory.kind && kind.limit == memory.limit);
+    if (isSame && (!most || kind.bytes > most->bytes)) {
+      most = &kind;
+    }
+  }
+  return most;
+}
+
+std::vector<HeldMemory> PlanMeasurer::heldBy(const PlanningInputs &inputs,
+                                             const FitOutcome &fit) const {
+  std::vector<HeldMemory> measured;
+  KindMemories memories = memoriesOf(inputs, options_);
+  bool isTooMuch = llvm::any_of(llvm::zip_equal(memories, fit.use->least),
+                                [](const auto &pair) {
+                                  const auto &[memory, least] = pair;
+                                  return least > *memory.limit;
+                                });
+  if (isAble() && !isTooMuch) {
+    measured = measure(inputs, *fit.planning, fit.outcome.solution.assignment);
+  }
+  std::vector<HeldMemory> held;
+  for (auto [memory, peak] : llvm::zip_equal(memories, fit.use->peaks)) {
+    const HeldMemory *known = fullest(measured, memory);
+    held.push_back(known ? *known
+                         : HeldMemory{memory.kind, *memory.limit, peak, ""});
+  }
+  // Kinds of which all devices hold the same are one to the planner.
+  for (const HeldMemory &kind : measured) {
+    if (kind.missing() > 0 && kind.missing() > held.front().missing()) {
+      held.front() = kind;
+    }
+  }
+  return held;
+}
+
+} // namespace divisi::plan

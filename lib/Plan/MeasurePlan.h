@@ -1,0 +1,43 @@
+//===- MeasurePlan.h - What devices hold under a plan -----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_PLAN_MEASUREPLAN_H
+#define DIVISI_LIB_PLAN_MEASUREPLAN_H
+
+#include "MemoryViews.h"
+
+namespace divisi::plan {
+
+/// Asks PlanOptions::measure about plans of one module that has none yet.
+class PlanMeasurer {
+public:
+  /// Both must outlive it.
+  PlanMeasurer(mlir::ModuleOp module, const PlanOptions &options)
+      : module_(module), options_(options) {}
+
+  /// Whether there is something to ask.
+  bool isAble() const { return bool(options_.measure); }
+
+  /// What devices of each kind hold under the plan of `fit`, on the grid of
+  /// `inputs`: as measured, or, where that is not known or too much anyway, as
+  /// planned.
+  std::vector<HeldMemory> heldBy(const PlanningInputs &inputs,
+                                 const FitOutcome &fit) const;
+
+private:
+  std::vector<HeldMemory>
+  measure(const PlanningInputs &inputs, const PlanningProblem &planning,
+          const std::vector<uint32_t> &assignment) const;
+
+  mlir::ModuleOp module_;
+  const PlanOptions &options_;
+};
+
+} // namespace divisi::plan
+
+#endif // DIVISI_LIB_PLAN_MEASUREPLAN_H
