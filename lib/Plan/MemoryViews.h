@@ -87,8 +87,8 @@ struct FitOutcome {
 
 /// How a problem is solved, beside what the solver is asked.
 struct ViewRequest {
-  MemoryView view;
-  Ladder ladder;
+  MemoryView view; ///< How.
+  Ladder ladder;   ///< On which its step is.
   /// What an earlier view was solved with, or null.
   std::shared_ptr<PlanningProblem> known;
   /// Whether limits are for what programs hold, not for what is planned.
@@ -109,7 +109,7 @@ std::optional<std::string> checkView(const PlanningInputs &inputs,
 
 /// What a view has come to.
 struct ViewResult {
-  bool hasPlan = false;
+  bool hasPlan = false;   ///< Otherwise there is none, or none was found.
   bool fits = false;      ///< The plan does.
   bool isUseless = false; ///< It takes no less time than another that fits.
   /// By how many steps it holds more than the limit, or less.
