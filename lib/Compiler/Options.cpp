@@ -104,10 +104,10 @@ divisi::labelledShapes(ArrayRef<rt::GivenTensor> tensors) {
   std::vector<ImportOptions::Given> shapes;
   for (const rt::GivenTensor &given : tensors) {
     std::optional<rt::DType> type;
-    if (!given.tensor.isOpaque()) {
-      type = given.tensor.type();
+    if (!given.head.isOpaque) {
+      type = given.head.type;
     }
-    shapes.push_back({given.label, {given.tensor.dims(), type}});
+    shapes.push_back({given.label, {given.head.dims, type}});
   }
   return shapes;
 }

@@ -29,7 +29,8 @@ readStream(const std::string &path) {
   }
   StringRef bytes = (*buffer)->getBuffer();
   return rt::parseTensors(
-      std::as_bytes(std::span<const char>(bytes.data(), bytes.size())), source);
+      std::as_bytes(std::span<const char>(bytes.data(), bytes.size())), source,
+      std::shared_ptr<const MemoryBuffer>(std::move(*buffer)));
 }
 
 static divisi::Expected<std::vector<rt::GivenTensor>>
@@ -51,8 +52,8 @@ readNamed(StringRef name, const std::string &path, const std::string &role) {
   if (!tensor) {
     return tensor.status();
   }
-  tensor->setName(name.str());
-  return rt::GivenTensor{{name.str()}, std::move(*tensor)};
+  tensor->label = {name.str()};
+  return tensor;
 }
 
 /// A file whose name holds a '=' is a file.
@@ -129,11 +130,16 @@ divisi::readConstants(ArrayRef<std::string> assignments,
   }
   std::map<std::string, rt::HostTensor> constants;
   for (rt::GivenTensor &given : *tensors) {
-    std::string name = given.label.name;
-    if (!constants.emplace(name, std::move(given.tensor)).second) {
+    const std::string &name = given.label.name;
+    if (constants.count(name)) {
       return makeError(ExitCode::Usage, "the constant '", name,
                        "' is given twice; give it once");
     }
+    auto tensor = given.take();
+    if (!tensor) {
+      return tensor.status();
+    }
+    constants.emplace(name, std::move(*tensor));
   }
   return constants;
 }

@@ -30,25 +30,30 @@ arrange(const EntryInfo &entry, const std::vector<ValueInfo> &values,
   if (!slotOf) {
     return slotOf.status();
   }
-  std::vector<HostTensor> arranged(values.size());
+  // What does not fit is not unpacked.
+  std::byte none;
+  std::vector<TensorArgument> views(values.size(), TensorView());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    HostTensor &tensor = tensors[i].tensor;
+    const TensorHead &head = tensors[i].head;
     DType type = values[(*slotOf)[i]].type;
-    if (tensor.isOpaque() && isStoredType(type)) {
-      auto typed = tensor.bytesAs(type);
-      if (!typed) {
-        return typed.status();
-      }
-      tensor = std::move(*typed);
-    }
-    arranged[(*slotOf)[i]] = std::move(tensor);
-  }
-  std::vector<TensorArgument> views;
-  for (const HostTensor &tensor : arranged) {
-    views.push_back(TensorView::of(tensor));
+    bool isTyped = !head.isOpaque || !isStoredType(type);
+    views[(*slotOf)[i]] =
+        TensorView{&none, isTyped ? head.type : type, head.dims};
   }
   if (Status status = checkTensors(values, views, role); !status.isOk()) {
     return status;
+  }
+  std::vector<HostTensor> arranged(values.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    Expected<HostTensor> tensor = tensors[i].take();
+    DType type = values[(*slotOf)[i]].type;
+    if (tensor && tensor->isOpaque() && isStoredType(type)) {
+      tensor = tensor->bytesAs(type);
+    }
+    if (!tensor) {
+      return tensor.status();
+    }
+    arranged[(*slotOf)[i]] = std::move(*tensor);
   }
   return arranged;
 }

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/tensors/TensorFile.h"
+#include "runtime/tensors/Npy.h"
 
 #include <array>
 #include <bit>
@@ -211,14 +211,15 @@ static Expected<HostTensor> fromFortran(const HostTensor &columns) {
   return rows;
 }
 
-Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
-  auto bad = [](const char *what) {
-    return makeError(ExitCode::Invalid, "damaged .npy: ", what);
-  };
-  std::string_view text(reinterpret_cast<const char *>(bytes.data()),
-                        bytes.size());
+static Status badNpy(const char *what) {
+  return makeError(ExitCode::Invalid, "damaged .npy: ", what);
+}
+
+/// Where the header's dictionary is.
+static Expected<std::string_view> findHeader(std::string_view text,
+                                             uint64_t size) {
   if (text.size() < 10 || !text.starts_with(magic)) {
-    return bad("it does not begin like a NumPy file");
+    return badNpy("it does not begin like a NumPy file");
   }
   auto version = static_cast<uint8_t>(text[6]);
   if (version < 1 || version > 3) {
@@ -229,32 +230,60 @@ Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
   size_t begin = version == 1 ? 10 : 12;
   uint32_t length = 0;
   if (text.size() < begin) {
-    return bad("its header is cut off");
+    return badNpy("its header is cut off");
   }
   std::memcpy(&length, text.data() + 8, begin - 8);
-  if (length > text.size() - begin) {
-    return bad("its header is cut off");
+  if (length > size - begin) {
+    return badNpy("its header is cut off");
   }
-  HeaderReader header(text.substr(begin, length));
-  if (!header.read()) {
-    return bad("its header is not a dictionary of descr, fortran_order and "
-               "shape");
+  if (length > maxNpyHeader - begin) {
+    return badNpy("its header is longer than 64 KiB");
   }
-  Expected<DType> type = parseDescr(header.descr);
+  return text.substr(begin, length);
+}
+
+Expected<NpyHeader> divisi::rt::readNpyHeader(std::span<const std::byte> begin,
+                                              uint64_t size) {
+  std::string_view text(reinterpret_cast<const char *>(begin.data()),
+                        begin.size());
+  Expected<std::string_view> dictionary = findHeader(text, size);
+  if (!dictionary) {
+    return dictionary.status();
+  }
+  HeaderReader reader(*dictionary);
+  if (!reader.read()) {
+    return badNpy("its header is not a dictionary of descr, fortran_order and "
+                  "shape");
+  }
+  Expected<DType> type = parseDescr(reader.descr);
   if (!type) {
     return type.status();
   }
-  std::optional<int64_t> size = checkedBytes(*type, header.dims);
-  std::span<const std::byte> data = bytes.subspan(begin + length);
-  if (!size || static_cast<uint64_t>(*size) != data.size()) {
-    return makeError(ExitCode::Invalid, "damaged .npy: got ", data.size(),
-                     " bytes for ", describe(*type, header.dims));
+  NpyHeader header;
+  header.head = {*type, reader.dims, *type == DType::F8E4M3FN};
+  header.isFortran = reader.isFortran;
+  header.bytes = dictionary->data() - text.data() + dictionary->size();
+  std::optional<int64_t> bytes = checkedBytes(*type, reader.dims);
+  if (!bytes || static_cast<uint64_t>(*bytes) != size - header.bytes) {
+    return makeError(ExitCode::Invalid, "damaged .npy: got ",
+                     size - header.bytes, " bytes for ",
+                     describe(*type, reader.dims));
   }
-  Expected<HostTensor> tensor = HostTensor::copyOf(*type, header.dims, data);
-  if (tensor && header.isFortran && header.dims.size() > 1) {
+  return header;
+}
+
+Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
+  Expected<NpyHeader> header = readNpyHeader(bytes, bytes.size());
+  if (!header) {
+    return header.status();
+  }
+  const TensorHead &head = header->head;
+  Expected<HostTensor> tensor =
+      HostTensor::copyOf(head.type, head.dims, bytes.subspan(header->bytes));
+  if (tensor && header->isFortran && head.dims.size() > 1) {
     tensor = fromFortran(*tensor);
   }
-  if (tensor && *type == DType::F8E4M3FN) {
+  if (tensor && head.isOpaque) {
     tensor->setOpaque();
   }
   return tensor;

@@ -9,6 +9,7 @@
 #include "divisi/runtime/tensors/TensorFile.h"
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
+#include "runtime/tensors/Npy.h"
 #include "runtime/tensors/Zip.h"
 
 #include <algorithm>
@@ -22,32 +23,60 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-Expected<std::vector<HostTensor>>
-divisi::rt::parseNpz(std::span<const std::byte> bytes) {
-  Expected<std::vector<ZipEntry>> entries = readZip(bytes);
-  if (!entries) {
-    return entries.status();
+GivenTensor::GivenTensor(TensorLabel label, HostTensor tensor)
+    : label(std::move(label)),
+      head{tensor.type(), tensor.dims(), tensor.isOpaque()} {
+  read_ = [kept = std::make_shared<HostTensor>(std::move(tensor))] {
+    return std::move(*kept);
+  };
+}
+
+Expected<HostTensor> GivenTensor::take() const {
+  Expected<HostTensor> tensor = read_();
+  if (tensor) {
+    tensor->setName(label.name);
   }
-  std::vector<HostTensor> tensors;
-  for (const ZipEntry &entry : *entries) {
-    std::string name = entry.name;
-    if (!name.ends_with(".npy")) {
-      return makeError(ExitCode::Invalid, "entry '", name,
-                       "' is not an array (.npy)");
-    }
-    name.resize(name.size() - 4);
-    Expected<AlignedBytes> content = unpack(entry);
-    if (!content) {
-      return content.status().in("entry '" + entry.name + "'");
-    }
-    Expected<HostTensor> tensor = parseNpy(content->span());
-    if (!tensor) {
-      return tensor.status().in("entry '" + entry.name + "'");
-    }
-    tensor->setName(std::move(name));
-    tensors.push_back(std::move(*tensor));
+  return tensor;
+}
+
+//===----------------------------------------------------------------------===//
+// Archives
+//===----------------------------------------------------------------------===//
+
+/// `where` names it in messages.
+static Expected<HostTensor> unpackArray(const ZipEntry &entry,
+                                        const std::string &where) {
+  Expected<AlignedBytes> content = unpack(entry);
+  if (!content) {
+    return content.status().in(where);
   }
-  return tensors;
+  Expected<HostTensor> tensor = parseNpy(content->span());
+  return tensor ? std::move(tensor) : tensor.status().in(where);
+}
+
+/// The array of an entry; its name is that of the entry without the ending.
+static Expected<GivenTensor> arrayOf(const ZipEntry &entry,
+                                     const std::string &source,
+                                     std::shared_ptr<const void> owner) {
+  TensorLabel label{entry.name};
+  if (!label.name.ends_with(".npy")) {
+    return makeError(ExitCode::Invalid, "'", source, "': entry '", entry.name,
+                     "' is not an array (.npy)");
+  }
+  label.name.resize(label.name.size() - 4);
+  std::string where = "'" + source + "': entry '" + entry.name + "'";
+  Expected<AlignedBytes> begin = unpackHead(entry, maxNpyHeader);
+  if (!begin) {
+    return begin.status().in(where);
+  }
+  Expected<NpyHeader> header = readNpyHeader(begin->span(), entry.size);
+  if (!header) {
+    return header.status().in(where);
+  }
+  return GivenTensor(std::move(label), std::move(header->head),
+                     [entry, where, owner = std::move(owner)] {
+                       return unpackArray(entry, where);
+                     });
 }
 
 //===----------------------------------------------------------------------===//
@@ -61,10 +90,10 @@ static bool beginsWith(std::span<const std::byte> bytes,
 }
 
 /// Whether `tensors` are arr_0, arr_1, ..., in whatever order.
-static bool areNumbered(const std::vector<HostTensor> &tensors) {
+static bool areNumbered(const std::vector<GivenTensor> &tensors) {
   std::set<std::string> names;
-  for (const HostTensor &tensor : tensors) {
-    names.insert(tensor.name());
+  for (const GivenTensor &tensor : tensors) {
+    names.insert(tensor.label.name);
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!names.count("arr_" + std::to_string(i))) {
@@ -75,61 +104,74 @@ static bool areNumbered(const std::vector<HostTensor> &tensors) {
 }
 
 static Expected<std::vector<GivenTensor>>
-parseArchive(std::span<const std::byte> bytes) {
-  Expected<std::vector<HostTensor>> tensors = parseNpz(bytes);
-  if (!tensors) {
-    return tensors.status();
+parseArchive(std::span<const std::byte> bytes, const std::string &source,
+             const std::shared_ptr<const void> &owner) {
+  Expected<std::vector<ZipEntry>> entries = readZip(bytes);
+  if (!entries) {
+    return entries.status().in("'" + source + "'");
   }
-  bool isNumbered = areNumbered(*tensors);
-  if (isNumbered) {
-    std::sort(tensors->begin(), tensors->end(),
-              [](const HostTensor &a, const HostTensor &b) {
-                return std::pair(a.name().size(), a.name()) <
-                       std::pair(b.name().size(), b.name());
-              });
+  std::vector<GivenTensor> tensors;
+  for (const ZipEntry &entry : *entries) {
+    Expected<GivenTensor> tensor = arrayOf(entry, source, owner);
+    if (!tensor) {
+      return tensor.status();
+    }
+    tensors.push_back(std::move(*tensor));
   }
-  std::vector<GivenTensor> given;
-  for (HostTensor &tensor : *tensors) {
-    TensorLabel label{tensor.name(), isNumbered};
-    given.push_back({std::move(label), std::move(tensor)});
+  if (areNumbered(tensors)) {
+    std::ranges::sort(tensors, {}, [](const GivenTensor &tensor) {
+      return std::pair(tensor.label.name.size(), tensor.label.name);
+    });
+    for (GivenTensor &tensor : tensors) {
+      tensor.label.isNumbered = true;
+    }
   }
-  return given;
+  return tensors;
 }
 
-static Expected<HostTensor> parseOne(std::span<const std::byte> bytes,
-                                     const std::string &source) {
-  bool isArray = beginsWith(bytes, "\x93NUMPY") || source.ends_with(".npy");
-  return isArray ? parseNpy(bytes) : parseOnnxTensor(bytes);
+/// One that is no archive.
+static Expected<GivenTensor> parseOne(std::span<const std::byte> bytes,
+                                      const std::string &source,
+                                      std::shared_ptr<const void> owner) {
+  std::string where = "'" + source + "'";
+  if (beginsWith(bytes, "\x93NUMPY") || source.ends_with(".npy")) {
+    Expected<NpyHeader> header = readNpyHeader(bytes, bytes.size());
+    return header ? GivenTensor({}, std::move(header->head),
+                                [bytes, owner = std::move(owner)] {
+                                  return parseNpy(bytes);
+                                })
+                  : Expected<GivenTensor>(header.status().in(where));
+  }
+  Expected<HostTensor> tensor = parseOnnxTensor(bytes);
+  if (!tensor) {
+    return tensor.status().in(where);
+  }
+  TensorLabel label{tensor->name()};
+  return GivenTensor(std::move(label), std::move(*tensor));
 }
 
 Expected<std::vector<GivenTensor>>
 divisi::rt::parseTensors(std::span<const std::byte> bytes,
-                         const std::string &source) {
-  std::string where = "'" + source + "'";
+                         const std::string &source,
+                         std::shared_ptr<const void> owner) {
   bool isArchive =
       beginsWith(bytes, "PK\x03\x04") || beginsWith(bytes, "PK\x05\x06") ||
       (source.ends_with(".npz") && !beginsWith(bytes, "\x93NUMPY"));
   if (isArchive) {
-    auto tensors = parseArchive(bytes);
-    return tensors ? std::move(tensors) : tensors.status().in(where);
+    return parseArchive(bytes, source, owner);
   }
-  Expected<HostTensor> tensor = parseOne(bytes, source);
-  if (!tensor) {
-    return tensor.status().in(where);
-  }
-  std::vector<GivenTensor> given;
-  TensorLabel label{tensor->name()};
-  given.push_back({std::move(label), std::move(*tensor)});
-  return given;
+  Expected<GivenTensor> tensor = parseOne(bytes, source, std::move(owner));
+  return tensor ? std::vector<GivenTensor>{std::move(*tensor)}
+                : Expected<std::vector<GivenTensor>>(tensor.status());
 }
 
-Expected<HostTensor> divisi::rt::onlyTensor(std::vector<GivenTensor> tensors,
-                                            const std::string &source) {
+Expected<GivenTensor> divisi::rt::onlyTensor(std::vector<GivenTensor> tensors,
+                                             const std::string &source) {
   if (tensors.size() != 1) {
     return makeError(ExitCode::Invalid, "'", source, "' holds ", tensors.size(),
                      " tensors, expected one");
   }
-  return std::move(tensors.front().tensor);
+  return std::move(tensors.front());
 }
 
 /// The numbers N of all `ROLE_N.pb` in `folder`.
@@ -158,12 +200,18 @@ static Expected<std::set<size_t>> numbersIn(const std::string &folder,
   return numbers;
 }
 
-static Expected<HostTensor> readTensor(const std::string &path) {
+/// What the file holds, which stays mapped until all is taken.
+static Expected<std::vector<GivenTensor>> readMapped(const std::string &path) {
   Expected<MappedFile> file = MappedFile::open(path);
   if (!file) {
     return file.status();
   }
-  auto tensors = parseTensors(file->bytes(), path);
+  auto owner = std::make_shared<const MappedFile>(std::move(*file));
+  return parseTensors(owner->bytes(), path, owner);
+}
+
+static Expected<GivenTensor> readTensor(const std::string &path) {
+  auto tensors = readMapped(path);
   return tensors ? onlyTensor(std::move(*tensors), path) : tensors.status();
 }
 
@@ -191,8 +239,8 @@ static Expected<std::vector<GivenTensor>> readFolder(const std::string &folder,
     if (!one) {
       return one.status();
     }
-    TensorLabel label{one->name(), /*isNumbered=*/true};
-    tensors.push_back({std::move(label), std::move(*one)});
+    one->label.isNumbered = true;
+    tensors.push_back(std::move(*one));
   }
   return tensors;
 }
@@ -203,8 +251,7 @@ divisi::rt::readTensors(const std::string &path, const std::string &role) {
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return readFolder(path, role);
   }
-  Expected<MappedFile> file = MappedFile::open(path);
-  return file ? parseTensors(file->bytes(), path) : file.status();
+  return readMapped(path);
 }
 
 static Status checkType(const HostTensor &tensor) {

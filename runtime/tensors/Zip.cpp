@@ -259,6 +259,40 @@ static bool inflateAll(const ZipEntry &entry, AlignedBytes &result) {
   return code == Z_STREAM_END && out.empty() && stream.avail_out == 0;
 }
 
+/// Its first bytes, as many as fit; how many they are.
+static size_t inflateHead(const ZipEntry &entry, std::span<std::byte> out) {
+  z_stream stream = {};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
+    return 0;
+  }
+  stream.next_in =
+      reinterpret_cast<Bytef *>(const_cast<std::byte *>(entry.packed.data()));
+  // What follows this many packed bytes is no head.
+  stream.avail_in =
+      static_cast<uInt>(std::min<size_t>(entry.packed.size(), 1u << 30));
+  stream.next_out = reinterpret_cast<Bytef *>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  inflate(&stream, Z_SYNC_FLUSH);
+  inflateEnd(&stream);
+  return out.size() - stream.avail_out;
+}
+
+Expected<AlignedBytes> divisi::rt::unpackHead(const ZipEntry &entry,
+                                              uint64_t most) {
+  auto size = static_cast<int64_t>(std::min(most, entry.size));
+  Expected<AlignedBytes> bytes = AlignedBytes::allocate(size);
+  if (!bytes || size == 0) {
+    return bytes;
+  }
+  if (!entry.isDeflated) {
+    std::memcpy(bytes->data(), entry.packed.data(), size);
+    return bytes;
+  }
+  size_t made = inflateHead(entry, bytes->span());
+  std::fill(bytes->span().begin() + made, bytes->span().end(), std::byte{0});
+  return bytes;
+}
+
 Expected<AlignedBytes> divisi::rt::unpack(const ZipEntry &entry) {
   if (entry.size > INT64_MAX) {
     return badZip("an entry's size is impossible");

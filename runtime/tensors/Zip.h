@@ -32,6 +32,10 @@ struct ZipEntry {
 /// no more than the archive can hold.
 Expected<std::vector<ZipEntry>> readZip(std::span<const std::byte> bytes);
 
+/// The first `most` bytes of the entry's content, or all if they are fewer;
+/// zeros where it is damaged.
+Expected<AlignedBytes> unpackHead(const ZipEntry &entry, uint64_t most);
+
 /// The entry's content; fails (Invalid) if size or checksum do not match.
 Expected<AlignedBytes> unpack(const ZipEntry &entry);
 

@@ -142,9 +142,10 @@ void SpacesFixture::loadModel(const std::string &name,
   auto tensors = rt::readTensors(stem + ".inputs.npz", "input");
   ASSERT_TRUE(tensors) << tensors.status().message();
   for (const rt::GivenTensor &tensor : *tensors) {
-    given_.push_back(tensor.tensor);
-    options.import.inputs[tensor.tensor.name()] = {tensor.tensor.dims(),
-                                                   std::nullopt};
+    auto taken = tensor.take();
+    ASSERT_TRUE(taken) << taken.status().message();
+    given_.push_back(std::move(*taken));
+    options.import.inputs[tensor.label.name] = {tensor.head.dims, std::nullopt};
   }
 }
 

@@ -49,7 +49,11 @@ static std::map<std::string, rt::HostTensor> readNpz(const std::string &path) {
   }
   std::map<std::string, rt::HostTensor> result;
   for (const rt::GivenTensor &given : *tensors) {
-    result[given.label.name] = given.tensor;
+    auto tensor = given.take();
+    if (!tensor) {
+      stop(tensor.status());
+    }
+    result[given.label.name] = std::move(*tensor);
   }
   return result;
 }

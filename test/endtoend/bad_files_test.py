@@ -5,6 +5,7 @@ import hashlib
 import io
 import struct
 import zipfile
+import zlib
 
 import bad_models
 import numpy as np
@@ -73,6 +74,11 @@ def test_npy(divisi, compiled, code, message, data):
     refused(divisi, compiled, "x.npy", data, code, message)
 
 
+def test_header_that_is_long(divisi, compiled):
+    refused(divisi, compiled, "x.npy", with_header(" " * (1 << 16), 2), CONTENT,
+            "damaged .npy: its header is longer than 64 KiB")
+
+
 def test_header_cut_within_its_length(divisi, compiled):
     refused(divisi, compiled, "x.npy", with_header("", 2)[:10], CONTENT,
             "damaged .npy: its header is cut off")
@@ -105,9 +111,9 @@ def with_locator():
             bytes(4) + data[at:])
 
 
-def deflated(size):
+def deflated(content, size):
     """An archive whose entry claims to have another size."""
-    data = npz(method=zipfile.ZIP_DEFLATED)
+    data = npz(data=content, method=zipfile.ZIP_DEFLATED)
     return patched(data, RECORD, 24, struct.pack("<I", size))
 
 
@@ -142,7 +148,9 @@ NPZ = [
     (CONTENT, "an entry's size is impossible",
      patched(npz(), RECORD, 24, b"\x05\x00\x00\x00")),
     (CONTENT, "entry 'x.npy': damaged archive: an entry does not unpack to "
-     "its size", deflated(len(npy()) + 1)),
+     "its size", deflated(npy()[:-4], len(npy()))),
+    (CONTENT, "entry 'x.npy': damaged .npy: got 25 bytes for f32[2, 3]",
+     deflated(npy(), len(npy()) + 1)),
     (CONTENT, "an entry's checksum does not match",
      patched(npz(), RECORD, 16, bytes(4))),
     (CONTENT, "entry 'x.txt' is not an array (.npy)", npz("x.txt")),
@@ -153,6 +161,25 @@ NPZ = [
                          ids=[row[1] for row in NPZ])
 def test_npz(divisi, compiled, code, message, data):
     refused(divisi, compiled, "x.npz", data, code, message)
+
+
+@pytest.mark.parametrize("name, message", [
+    ("other", "none is called 'other'"),
+    ("x", "input 'x': got i8[1073741824], expected f32[2, 3]")])
+def test_what_does_not_fit_is_not_unpacked(divisi, compiled, name, message):
+    """An array of 1 GiB, of which its header alone is whole."""
+    count = 1 << 30
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {
+        "descr": "|i1", "fortran_order": False, "shape": (count,)})
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = (packer.compress(header.getvalue()) +
+              packer.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * (count // 1000))
+    data = patched(npz(f"{name}.npy", packed), RECORD, 10, b"\x08\x00")
+    size = count + len(header.getvalue())
+    refused(divisi, compiled, "x.npz",
+            patched(data, RECORD, 24, struct.pack("<I", size)), CONTENT,
+            message)
 
 
 def test_good_files_of_the_same_making_are_accepted(divisi, compiled):

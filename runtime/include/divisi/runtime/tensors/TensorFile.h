@@ -24,21 +24,45 @@
 #include "divisi/runtime/kernels/HostTensor.h"
 #include "divisi/runtime/tensors/TensorLabels.h"
 
+#include <functional>
+#include <memory>
+
 namespace divisi::rt {
 
-/// A tensor as a file gives it.
-struct GivenTensor {
+/// What is known of a tensor before its elements are read.
+struct TensorHead {
+  DType type = DType::F32; ///< Of the elements.
+  Dims dims;               ///< The extents.
+  bool isOpaque = false;   ///< See HostTensor::isOpaque.
+};
+
+/// A tensor as a file gives it. Whoever wants it takes it: until then its
+/// elements stay where they are, packed.
+class GivenTensor {
+public:
+  /// Makes its elements.
+  using Read = std::function<Expected<HostTensor>()>;
+
+  /// One whose elements `read` makes.
+  GivenTensor(TensorLabel label, TensorHead head, Read read)
+      : label(std::move(label)), head(std::move(head)), read_(std::move(read)) {
+  }
+  /// One that is there.
+  GivenTensor(TensorLabel label, HostTensor tensor);
+
+  /// The tensor, named as the label is; at most once.
+  Expected<HostTensor> take() const;
+
   TensorLabel label; ///< By which its input is found.
-  HostTensor tensor; ///< Named as the label is.
+  TensorHead head;   ///< As the file says it.
+
+private:
+  Read read_;
 };
 
 /// One array. Fortran order is turned into row-major; its name is empty. Where
 /// an element is a byte of no type it is opaque: i4, u4 or f8.
 Expected<HostTensor> parseNpy(std::span<const std::byte> bytes);
-
-/// All arrays of an archive, in its order, named by their entries without the
-/// ending. Stored and deflated entries.
-Expected<std::vector<HostTensor>> parseNpz(std::span<const std::byte> bytes);
 
 /// One serialised ONNX TensorProto; its name is the message's, or empty.
 Expected<HostTensor> parseOnnxTensor(std::span<const std::byte> bytes);
@@ -46,14 +70,17 @@ Expected<HostTensor> parseOnnxTensor(std::span<const std::byte> bytes);
 /// The tensors that a file's bytes hold: an .npz, else an .npy, else one
 /// serialised ONNX TensorProto. Arrays called arr_0, arr_1, ... and nothing
 /// else, as NumPy calls those that nobody named, are numbered. `source` is
-/// named in messages; its ending counts where the bytes tell nothing.
+/// named in messages; its ending counts where the bytes tell nothing. Of arrays
+/// the headers are read; `owner` keeps the bytes until each is taken, and what
+/// is wrong with the elements is an error then.
 Expected<std::vector<GivenTensor>>
-parseTensors(std::span<const std::byte> bytes, const std::string &source);
+parseTensors(std::span<const std::byte> bytes, const std::string &source,
+             std::shared_ptr<const void> owner);
 
 /// The one tensor of `source` that `tensors` are; Invalid if there are more, or
 /// none.
-Expected<HostTensor> onlyTensor(std::vector<GivenTensor> tensors,
-                                const std::string &source);
+Expected<GivenTensor> onlyTensor(std::vector<GivenTensor> tensors,
+                                 const std::string &source);
 
 /// What parseTensors says of the file `path`, or of a folder `ROLE_0.pb`,
 /// `ROLE_1.pb`, ..., numbered; ROLE is `input` or `output`. Fails with File
