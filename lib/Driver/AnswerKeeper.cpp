@@ -34,7 +34,7 @@ void AnswerKeeper::stop() {
     stopping_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) {
+  if (thread_.isJoinable()) {
     thread_.join();
   }
 }
@@ -84,11 +84,13 @@ Status AnswerKeeper::offer(search::SolutionFile file) {
     file.solution.lowerBound = trivialBound_;
   }
   // Until one is there, the solver waits for it.
-  if (!thread_.joinable()) {
+  if (!thread_.isJoinable()) {
     write(file);
     std::lock_guard lock(mutex_);
     if (failure_.isOk()) {
-      thread_ = std::thread([this] { writeWaiting(); });
+      // Without one, the solver waits for each answer.
+      auto thread = Thread::start("answers", [this] { writeWaiting(); });
+      thread_ = thread ? std::move(*thread) : Thread();
     }
     return std::exchange(failure_, Status());
   }

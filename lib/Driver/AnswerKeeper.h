@@ -19,10 +19,10 @@
 #define DIVISI_LIB_DRIVER_ANSWERKEEPER_H
 
 #include "divisi/Search/SolutionIO.h"
+#include "divisi/Support/Thread.h"
 
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 namespace divisi {
 
@@ -64,7 +64,7 @@ private:
   bool stopping_ = false;
   /// When the next may be written: seconds of the steady clock. Under `mutex`.
   double due_ = 0;
-  std::thread thread_; ///< Since the first answer is written.
+  Thread thread_; ///< Since the first answer is written.
 };
 
 } // namespace divisi

@@ -11,9 +11,9 @@
 #include "divisi/Cost/OpCost.h"
 #include "divisi/Cost/StepCost.h"
 #include "divisi/Support/Clock.h"
+#include "divisi/Support/Thread.h"
 
 #include <atomic>
-#include <thread>
 
 namespace divisi::plan {
 
@@ -207,7 +207,8 @@ void EdgeMatrices::fill() {
       fillClass(order[i].second, router, goesOn);
     }
   };
-  std::thread helper([&] { work([] {}); });
+  // Without one, this thread does all of it.
+  auto helper = Thread::start("prices", [&] { work([] {}); });
   // Seldom, so that what is told does not depend on how threads share the work
   // unless it takes long.
   constexpr double kSecondsBetween = 0.2;
@@ -218,7 +219,9 @@ void EdgeMatrices::fill() {
       tell_();
     }
   });
-  helper.join();
+  if (helper) {
+    helper->join();
+  }
 }
 
 uint32_t EdgeMatrices::zeros(const Port &from, const Port &to) {

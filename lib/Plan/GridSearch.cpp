@@ -21,10 +21,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "GridSearch.h"
+#include "divisi/Support/Thread.h"
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <thread>
 #include <utility>
 
 using namespace mlir;
@@ -260,14 +260,16 @@ void GridSearch::forgetProblems(const std::vector<Look> &looks) {
 }
 
 void GridSearch::takeAll(std::vector<Look> &looks) const {
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   for (Look &look : llvm::drop_begin(looks)) {
-    threads.emplace_back([&] { take(look); });
+    auto thread = Thread::start("a grid", [&] { take(look); });
+    if (thread) {
+      threads.push_back(std::move(*thread));
+    } else {
+      take(look);
+    }
   }
   take(looks.front());
-  for (std::thread &thread : threads) {
-    thread.join();
-  }
 }
 
 /// What no plan on any of the grids takes less than, in nanoseconds.

@@ -8,11 +8,11 @@
 
 #include "PortfolioRun.h"
 
+#include "divisi/Support/Thread.h"
 #include "lib/Search/Feasibility/Infeasible.h"
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 namespace divisi::search {
 
@@ -147,12 +147,14 @@ int64_t Portfolio::workOnAnswers(int64_t work) {
 void Portfolio::workOnBoth(const std::function<int64_t()> &first,
                            const std::function<int64_t()> &second) {
   int64_t done = 0, alsoDone = 0;
-  if (options_.threads > 1) {
-    std::thread thread([&] { alsoDone = second(); });
-    done = first();
-    thread.join();
+  Expected<Thread> thread =
+      options_.threads > 1
+          ? Thread::start("the search", [&] { alsoDone = second(); })
+          : Thread();
+  done = first();
+  if (thread && thread->isJoinable()) {
+    thread->join();
   } else {
-    done = first();
     alsoDone = second();
   }
   budget_.spend(std::max<int64_t>(done + alsoDone, 1));

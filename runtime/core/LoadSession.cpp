@@ -281,7 +281,11 @@ Status Session::Impl::load() {
   }
   if (localRanks.size() > 1 || options.loneRankHasThread || hasDevices()) {
     // Between runs and while they last, the caller's thread wants a core, too.
-    threads = std::make_unique<RankThreads>(localRanks.size(), spinWith(1));
+    auto started = RankThreads::start(localRanks.size(), spinWith(1));
+    if (!started) {
+      return started.status();
+    }
+    threads = std::move(*started);
   }
   return runOnAll([this](uint32_t rank) { return prepareRank(rank); });
 }

@@ -12,11 +12,20 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-RankThreads::RankThreads(uint32_t numRanks, std::chrono::microseconds spin)
-    : spin_(spin), alive_(numRanks) {
+Expected<std::unique_ptr<RankThreads>>
+RankThreads::start(uint32_t numRanks, std::chrono::microseconds spin) {
+  std::unique_ptr<RankThreads> all(new RankThreads(numRanks, spin));
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
-    threads_.emplace_back([this, rank] { loop(rank); });
+    auto thread =
+        Thread::start("device " + std::to_string(rank + 1) + " of the " +
+                          std::to_string(numRanks) + " of this process",
+                      [threads = all.get(), rank] { threads->loop(rank); });
+    if (!thread) {
+      return thread.status();
+    }
+    all->threads_.push_back(std::move(*thread));
   }
+  return all;
 }
 
 RankThreads::~RankThreads() {
@@ -25,11 +34,7 @@ RankThreads::~RankThreads() {
     stops_ = true;
   }
   start_.notify_all();
-  for (std::thread &thread : threads_) {
-    if (thread.joinable()) { // not after abandon()
-      thread.join();
-    }
-  }
+  threads_.clear(); // waits for them, but not after abandon()
 }
 
 void RankThreads::abandon(std::shared_ptr<void> owner) {
@@ -37,7 +42,7 @@ void RankThreads::abandon(std::shared_ptr<void> owner) {
   std::lock_guard lock(mutex_);
   stops_ = true;
   owner_ = std::move(owner);
-  for (std::thread &thread : threads_) {
+  for (Thread &thread : threads_) {
     thread.detach();
   }
   start_.notify_all();

@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_CORE_RANKTHREADS_H
 #define DIVISI_RUNTIME_CORE_RANKTHREADS_H
 
-#include "divisi/Support/Status.h"
+#include "divisi/Support/Thread.h"
 
 #include <atomic>
 #include <chrono>
@@ -18,7 +18,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 namespace divisi::rt {
@@ -39,8 +38,10 @@ public:
   using OnError = std::function<void(const Status &)>;
 
   /// Who waits, the threads for work or the caller for them, looks for it for
-  /// `spin` before it sleeps.
-  RankThreads(uint32_t numRanks, std::chrono::microseconds spin);
+  /// `spin` before it sleeps. Fails with Device if the system has no thread for
+  /// some rank.
+  static Expected<std::unique_ptr<RankThreads>>
+  start(uint32_t numRanks, std::chrono::microseconds spin);
   ~RankThreads();
 
   /// Runs `job` on all threads and returns when all are done: the error of the
@@ -58,6 +59,9 @@ public:
   void abandon(std::shared_ptr<void> owner);
 
 private:
+  RankThreads(uint32_t numRanks, std::chrono::microseconds spin)
+      : spin_(spin), alive_(numRanks) {}
+
   struct Work {
     Job job;
     OnError onError;
@@ -79,7 +83,7 @@ private:
   std::shared_ptr<const Work> work_;
   Status firstError_;
   std::shared_ptr<void> owner_; ///< Only after abandon().
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 } // namespace divisi::rt

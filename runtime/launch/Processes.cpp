@@ -73,6 +73,9 @@ Processes::join(std::chrono::milliseconds timeout, const std::string &artifact,
     return status;
   }
   Watchdog watchdog(timeout, didNotCome(timeout, "begins"), reports.fail);
+  if (!watchdog.status().isOk()) {
+    return watchdog.status();
+  }
   auto world = openMpiWorld(sharedObject("libdivisi_mpi.so"), **launch);
   if (!world) {
     return world.status();

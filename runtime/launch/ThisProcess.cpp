@@ -80,14 +80,18 @@ void divisi::rt::prefixErrors(const std::string &prefix) {
 }
 
 Watchdog::Watchdog(std::chrono::milliseconds limit, std::string message,
-                   const std::function<int(const Status &)> &fail)
-    : thread_([this, limit, message = std::move(message), fail] {
-        std::unique_lock lock(mutex_);
-        if (!wake_.wait_for(lock, limit, [this] { return isOver_; })) {
-          // No destructor may wait for what does not end.
-          _exit(fail(Status(ExitCode::Device, message)));
-        }
-      }) {}
+                   const std::function<int(const Status &)> &fail) {
+  auto watch = [this, limit, message = std::move(message), fail] {
+    std::unique_lock lock(mutex_);
+    if (!wake_.wait_for(lock, limit, [this] { return isOver_; })) {
+      // No destructor may wait for what does not end.
+      _exit(fail(Status(ExitCode::Device, message)));
+    }
+  };
+  auto started = Thread::start("time-outs", watch);
+  status_ = started.status();
+  thread_ = started ? std::move(*started) : Thread();
+}
 
 Watchdog::~Watchdog() {
   {
@@ -95,5 +99,4 @@ Watchdog::~Watchdog() {
     isOver_ = true;
   }
   wake_.notify_one();
-  thread_.join();
 }

@@ -9,14 +9,13 @@
 #ifndef DIVISI_RUNTIME_LAUNCH_THISPROCESS_H
 #define DIVISI_RUNTIME_LAUNCH_THISPROCESS_H
 
-#include "divisi/Support/Status.h"
+#include "divisi/Support/Thread.h"
 
 #include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <string>
-#include <thread>
 
 namespace divisi::rt {
 
@@ -40,6 +39,8 @@ public:
   Watchdog(std::chrono::milliseconds limit, std::string message,
            const std::function<int(const Status &)> &fail);
   ~Watchdog();
+  /// Success if it watches: the system may have no thread for it.
+  const Status &status() const { return status_; }
   Watchdog(const Watchdog &) = delete;
   Watchdog &operator=(const Watchdog &) = delete;
 
@@ -47,7 +48,8 @@ private:
   std::mutex mutex_;
   std::condition_variable wake_;
   bool isOver_ = false;
-  std::thread thread_; ///< Last: it uses all of the above.
+  Status status_;
+  Thread thread_; ///< Last: it uses all of the above.
 };
 
 } // namespace divisi::rt

@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/Thread.h"
 #include "divisi/runtime/measure/Measure.h"
 
 #include <algorithm>
 #include <barrier>
+#include <future>
 #include <mutex>
-#include <thread>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -105,13 +106,24 @@ Expected<RoundTimes> divisi::rt::timeTogether(
     size_t parts, double seconds,
     const std::function<Expected<double>(size_t part)> &work) {
   Rounds rounds(parts, seconds);
-  std::vector<std::thread> threads;
+  // They wait for each other, and so only begin when all are there.
+  std::promise<bool> start;
+  std::shared_future<bool> areThere = start.get_future().share();
+  std::vector<Thread> threads;
   for (size_t part = 1; part < parts; ++part) {
-    threads.emplace_back([&, part] { rounds.work(part, work); });
+    auto thread = Thread::start("measurements", [&, part] {
+      if (areThere.get()) {
+        rounds.work(part, work);
+      }
+    });
+    if (!thread) {
+      start.set_value(false);
+      return thread.status();
+    }
+    threads.push_back(std::move(*thread));
   }
+  start.set_value(true);
   rounds.work(0, work);
-  for (std::thread &thread : threads) {
-    thread.join();
-  }
+  threads.clear(); // waits for them
   return rounds.result();
 }

@@ -8,12 +8,12 @@
 
 #include "BranchAndBound.h"
 
+#include "divisi/Support/Thread.h"
 #include "lib/Search/Dual/Potentials.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <thread>
 
 namespace divisi::search {
 
@@ -367,13 +367,11 @@ void BranchAndBound::certify(const Certifier &certifier,
       }
     }
   };
-  if (threads > 1) {
-    std::thread thread([&] { makeEvery(1, 2); });
-    makeEvery(0, 2);
-    thread.join();
-  } else {
-    makeEvery(0, 1);
-  }
+  Expected<Thread> thread =
+      threads > 1 ? Thread::start("certificates", [&] { makeEvery(1, 2); })
+                  : Thread();
+  bool isShared = thread && thread->isJoinable();
+  makeEvery(0, isShared ? 2 : 1);
 }
 
 } // namespace divisi::search

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Team.h"
+#include "divisi/Support/Thread.h"
 
 #include <atomic>
 #include <chrono>
@@ -16,7 +17,6 @@
 #include <mutex>
 #include <omp.h>
 #include <optional>
-#include <thread>
 
 namespace divisi::rt::cpu {
 namespace {
@@ -24,9 +24,13 @@ namespace {
 /// While it lives, libgomp has more threads than there are cores.
 class SleepingTeam {
 public:
-  SleepingTeam() : thread_([this] { sleep(); }) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return isThere_; });
+  /// Where the system has no thread for it, threads wait as they did.
+  SleepingTeam() {
+    if (auto started = Thread::start("sleepers", [this] { sleep(); })) {
+      thread_ = std::move(*started);
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return isThere_; });
+    }
   }
   ~SleepingTeam() {
     {
@@ -34,7 +38,6 @@ public:
       isOver_ = true;
     }
     changed_.notify_all();
-    thread_.join();
   }
 
 private:
@@ -52,7 +55,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool isThere_ = false, isOver_ = false;
-  std::thread thread_; ///< The last: it uses the others.
+  Thread thread_; ///< The last: it uses the others, and is waited for first.
 };
 
 /// Decides how the threads of this process wait.

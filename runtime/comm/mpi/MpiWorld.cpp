@@ -241,8 +241,10 @@ void MpiWorld::abort(Link &link, const Status &reason) {
 
 void MpiWorld::noteLargeStart() {
   ++largeSteps_;
-  if (!driver_.joinable()) {
-    driver_ = std::thread([this] { runDriver(); });
+  if (!driver_.isJoinable()) {
+    // Without a thread to spare, ranks drive their steps alone.
+    auto driver = Thread::start("messages", [this] { runDriver(); });
+    driver_ = driver ? std::move(*driver) : Thread();
   } else if (isAsleep_) {
     wakeUp_.notify_one();
   }
@@ -288,7 +290,7 @@ void MpiWorld::stopDriver() {
     isOver_ = true;
     wakeUp_.notify_one();
   }
-  if (driver_.joinable()) {
+  if (driver_.isJoinable()) {
     driver_.join();
   }
 }

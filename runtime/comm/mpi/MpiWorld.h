@@ -29,6 +29,7 @@
 #ifndef DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
 #define DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
 
+#include "divisi/Support/Thread.h"
 #include "divisi/runtime/comm/ProcessWorld.h"
 #include "runtime/comm/AbortState.h"
 #include "runtime/comm/mpi/Wire.h"
@@ -37,7 +38,6 @@
 #include <compare>
 #include <condition_variable>
 #include <map>
-#include <thread>
 
 namespace divisi::rt {
 
@@ -140,7 +140,7 @@ private:
   /// By process and number of the link: not sent yet.
   std::map<std::pair<int, uint32_t>, std::vector<Offer>> offers_;
 
-  std::thread driver_;
+  Thread driver_;
   std::condition_variable wakeUp_;
   std::atomic<uint64_t> calls_ = 0; ///< Of ranks that drive their steps.
   std::atomic<bool> isOver_ = false;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/Thread.h"
 #include "divisi/Support/Version.h"
 #include "runtime/comm/pmix/PmixPlugin.h"
 
@@ -14,7 +15,6 @@
 #include <future>
 #include <pmix.h>
 #include <pmix_server.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace divisi;
@@ -163,6 +163,34 @@ static pmix_status_t noteAbort(const pmix_proc_t *, void *, int, const char *,
 /// What the server is told, where PMIx does not say which server it asks.
 static const PmixJob *served = nullptr;
 
+namespace {
+
+/// What the processes of this host have said at a fence, and who wants to know
+/// what those of all hosts do.
+struct Fence {
+  char *data;
+  size_t size;
+  pmix_modex_cbfunc_t done;
+  void *context;
+
+  /// Waits for all hosts.
+  void exchange(const PmixJob &job) const {
+    auto all = job.exchange(std::string(data, size));
+    std::free(data);
+    auto *copy = static_cast<char *>(std::malloc(all ? all->size() + 1 : 1));
+    pmix_status_t status = !all    ? PMIX_ERR_LOST_CONNECTION
+                           : !copy ? PMIX_ERR_NOMEM
+                                   : PMIX_SUCCESS;
+    size_t bytes = status == PMIX_SUCCESS ? all->size() : 0;
+    if (bytes > 0) {
+      std::memcpy(copy, all->data(), bytes);
+    }
+    done(status, copy, bytes, context, std::free, copy);
+  }
+};
+
+} // namespace
+
 /// All processes of this host have come to a fence with `data`, and wait for
 /// what those of all hosts bring.
 static pmix_status_t fence(const pmix_proc_t *, size_t, const pmix_info_t *,
@@ -172,16 +200,13 @@ static pmix_status_t fence(const pmix_proc_t *, size_t, const pmix_info_t *,
     done(PMIX_SUCCESS, data, size, context, std::free, data);
     return PMIX_SUCCESS;
   }
-  std::thread([data, size, done, context] {
-    auto all = served->exchange(std::string(data, size));
-    std::free(data);
-    auto *copy = static_cast<char *>(std::malloc(all ? all->size() + 1 : 1));
-    if (all) {
-      std::memcpy(copy, all->data(), all->size());
-    }
-    done(all ? PMIX_SUCCESS : PMIX_ERR_LOST_CONNECTION, copy,
-         all ? all->size() : 0, context, std::free, copy);
-  }).detach(); // the process may end while it waits
+  Fence waiting{data, size, done, context};
+  auto thread = Thread::start(
+      "fences", [waiting, job = *served] { waiting.exchange(job); });
+  if (!thread) {
+    return PMIX_ERR_OUT_OF_RESOURCE;
+  }
+  thread->detach(); // the process may end while it waits
   return PMIX_SUCCESS;
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/pmix/ServeHost.h"
+#include "divisi/Support/Thread.h"
 #include "divisi/Support/Version.h"
 #include "runtime/comm/pmix/HostExchange.h"
 #include "runtime/comm/pmix/PmixPlugin.h"
@@ -22,7 +23,6 @@
 #include <future>
 #include <memory>
 #include <sys/prctl.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace divisi;
@@ -165,11 +165,15 @@ static Expected<PmixJob> findJob(Rendezvous &meeting, const Launch &launch,
   std::string jobName =
       "divisi-" + std::to_string(getpid()) + "-" +
       std::to_string(steady_clock::now().time_since_epoch().count());
-  std::promise<Expected<PmixJob>> promise;
-  auto job = promise.get_future();
-  std::thread([=, promise = std::move(promise)]() mutable {
-    promise.set_value(meetHosts(launch, jobName, own, timeout));
-  }).detach(); // the process may end while it waits
+  auto promise = std::make_shared<std::promise<Expected<PmixJob>>>();
+  auto job = promise->get_future();
+  auto thread = Thread::start("hosts", [=] {
+    promise->set_value(meetHosts(launch, jobName, own, timeout));
+  });
+  if (!thread) {
+    return thread.status();
+  }
+  thread->detach(); // the process may end while it waits
   constexpr milliseconds nap(10);
   while (job.wait_for(milliseconds(0)) != std::future_status::ready) {
     Status status = meeting.watch(steady_clock::now() + nap);
