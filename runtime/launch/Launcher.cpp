@@ -16,6 +16,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
@@ -29,17 +30,17 @@ MachineShape divisi::rt::machineShapeOf(const artifact::Manifest &manifest) {
           manifest.machine().links()};
 }
 
-/// In the child: becomes mpirun, which ends with its parent. `errors` learns
-/// why it has not.
+/// In the child: becomes mpirun, which ends with its parent and prints to
+/// `output`. `errors` learns why it has not.
 [[noreturn]] static void becomeLauncher(const std::vector<std::string> &command,
-                                        pid_t parent, int errors) {
+                                        pid_t parent, int output, int errors) {
   std::vector<char *> argv;
   for (const std::string &argument : command) {
     argv.push_back(const_cast<char *>(argument.c_str()));
   }
   argv.push_back(nullptr);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() == parent) {
+  if (dup2(output, STDOUT_FILENO) >= 0 && getppid() == parent) {
     execvp(argv.front(), argv.data());
   }
   int error = errno;
@@ -134,9 +135,64 @@ static void endLauncher(pid_t child, int &state) {
   waitpid(child, &state, 0);
 }
 
+namespace {
+
+/// What the processes print, as mpirun has it, on its way to this process's
+/// stdout: mpirun does not mind when that takes no more.
+class Output {
+public:
+  /// Reads from `pipe`, which it closes.
+  explicit Output(int pipe) : pipe_(pipe) {}
+  ~Output() { close(pipe_); }
+
+  /// Waits for a moment for something to print, and prints it; whether there
+  /// was something.
+  bool pass(std::chrono::milliseconds moment);
+  /// What is left when nobody prints any more.
+  void passAll() {
+    while (pass(std::chrono::milliseconds(0))) {
+    }
+  }
+  /// Whether all has been printed.
+  Status status() const {
+    return error_ == 0
+               ? Status()
+               : makeError(ExitCode::File,
+                           "cannot write to stdout: ", std::strerror(error_));
+  }
+
+private:
+  int pipe_;
+  int error_ = 0;
+};
+
+} // namespace
+
+bool Output::pass(std::chrono::milliseconds moment) {
+  pollfd entry{pipe_, POLLIN, 0};
+  if (poll(&entry, 1, int(moment.count())) <= 0) {
+    return false;
+  }
+  char buffer[65536];
+  ssize_t count = read(pipe_, buffer, sizeof(buffer));
+  for (ssize_t done = 0; done < count && error_ == 0;) {
+    ssize_t written = write(STDOUT_FILENO, buffer + done, size_t(count - done));
+    if (written >= 0) {
+      done += written;
+    } else if (errno != EINTR) {
+      error_ = errno; // what follows is read for the processes to go on
+    }
+  }
+  if (count == 0) { // all who could print have ended
+    std::this_thread::sleep_for(moment);
+  }
+  return count > 0;
+}
+
 /// Signals that would end this process end the processes, by mpirun, and then
 /// this one.
-static Status waitFor(pid_t child, std::chrono::milliseconds timeout) {
+static Status waitFor(pid_t child, std::chrono::milliseconds timeout,
+                      Output &output) {
   started = child;
   struct sigaction action{};
   action.sa_handler = passOn;
@@ -145,21 +201,31 @@ static Status waitFor(pid_t child, std::chrono::milliseconds timeout) {
   int state = 0;
   LastWatch watch(child, timeout);
   Status status;
-  constexpr int looksPerWatch = 10; // an end is noticed sooner than no end
-  for (int look = 1; waitpid(child, &state, WNOHANG) == 0; ++look) {
-    if (look % looksPerWatch == 0 && watch.isOver()) {
+  // An end is noticed sooner than no end.
+  constexpr std::chrono::milliseconds moment(20), watchInterval(200);
+  auto nextWatch = std::chrono::steady_clock::now() + watchInterval;
+  while (waitpid(child, &state, WNOHANG) == 0) {
+    output.pass(moment);
+    if (std::chrono::steady_clock::now() < nextWatch) {
+      continue;
+    }
+    nextWatch = std::chrono::steady_clock::now() + watchInterval;
+    if (watch.isOver()) {
       endLauncher(child, state);
       status = Status(ExitCode::Device,
                       "processes or mpirun did not end after others had");
       break;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  output.passAll();
   if (interruption != 0) {
     std::signal(interruption, SIG_DFL);
     std::raise(interruption);
   }
-  return status.isOk() ? endOf(state) : status;
+  if (status.isOk()) {
+    status = endOf(state);
+  }
+  return status.isOk() ? output.status() : status;
 }
 
 /// mpirun and its options.
@@ -193,18 +259,18 @@ Status divisi::rt::launchProcesses(const LaunchOptions &options,
   }
   command->push_back(thisProgram());
   command->insert(command->end(), arguments.begin(), arguments.end());
-  int errors[2];
-  if (pipe(errors) != 0) {
+  int errors[2], output[2];
+  if (pipe2(errors, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0) {
     return Status(ExitCode::File,
                   std::string("cannot make a pipe: ") + std::strerror(errno));
   }
   pid_t parent = getpid(), child = fork();
   if (child == 0) {
-    close(errors[0]);
-    fcntl(errors[1], F_SETFD, FD_CLOEXEC);
-    becomeLauncher(*command, parent, errors[1]);
+    becomeLauncher(*command, parent, output[1], errors[1]);
   }
   close(errors[1]);
+  close(output[1]);
+  Output printed(output[0]);
   int error = child < 0 ? errno : 0;
   bool hasFailed = child < 0 || read(errors[0], &error, sizeof(error)) > 0;
   close(errors[0]);
@@ -214,5 +280,5 @@ Status divisi::rt::launchProcesses(const LaunchOptions &options,
                       std::strerror(error) +
                       "; install it (Debian: openmpi-bin)");
   }
-  return waitFor(child, options.timeout);
+  return waitFor(child, options.timeout, printed);
 }

@@ -8,4 +8,6 @@
 
 #include "divisi/Driver/Tool.h"
 
-int main(int argc, char **argv) { return divisi::runCompilerTool(argc, argv); }
+int main(int argc, char **argv) {
+  return divisi::runProgram(divisi::runCompilerTool, argc, argv);
+}

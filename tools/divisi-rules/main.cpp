@@ -8,4 +8,6 @@
 
 #include "divisi/Driver/Tool.h"
 
-int main(int argc, char **argv) { return divisi::runRulesTool(argc, argv); }
+int main(int argc, char **argv) {
+  return divisi::runProgram(divisi::runRulesTool, argc, argv);
+}

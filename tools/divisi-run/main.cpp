@@ -8,4 +8,6 @@
 
 #include "divisi/Driver/Tool.h"
 
-int main(int argc, char **argv) { return divisi::runRunTool(argc, argv); }
+int main(int argc, char **argv) {
+  return divisi::runProgram(divisi::runRunTool, argc, argv);
+}

@@ -8,4 +8,6 @@
 
 #include "divisi/Driver/Tool.h"
 
-int main(int argc, char **argv) { return divisi::runTool(argc, argv); }
+int main(int argc, char **argv) {
+  return divisi::runProgram(divisi::runTool, argc, argv);
+}

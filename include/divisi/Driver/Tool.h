@@ -42,6 +42,15 @@ int runRunTool(int argc, char **argv);
 /// The same for the verbs of divisi-rules.
 int runRulesTool(int argc, char **argv);
 
+/// One of these.
+using Tool = int(int argc, char **argv);
+
+/// What main() does: runs `tool` and returns its exit code. ExitCode::File if
+/// what it has printed could not be written, where it would be Ok; what could
+/// not be said on stderr changes nothing. ExitCode::Device, and a message, if
+/// memory or threads run out in a library that cannot say so.
+int runProgram(Tool *tool, int argc, char **argv);
+
 } // namespace divisi
 
 #endif // DIVISI_DRIVER_TOOL_H
