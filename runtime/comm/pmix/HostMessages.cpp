@@ -105,8 +105,10 @@ std::string divisi::rt::encode(const Expected<std::string> &answer) {
 Expected<std::string> divisi::rt::decode(std::string_view text) {
   size_t end = text.find('\0');
   auto code = parseNumber(text.substr(0, end));
-  if (end == std::string_view::npos || !code ||
-      *code > static_cast<uint32_t>(ExitCode::Version)) {
+  bool isKnown = end != std::string_view::npos && code &&
+                 *code <= static_cast<uint32_t>(ExitCode::Version);
+  // Every failure says why.
+  if (!isKnown || (*code != 0 && end + 1 == text.size())) {
     return Status(ExitCode::Device, "another program answers");
   }
   std::string rest(text.substr(end + 1));

@@ -63,8 +63,8 @@ TEST(HostMessagesTest, anAnswerIsATextOrAnError) {
   EXPECT_EQ(failure.status().code(), ExitCode::Usage);
   EXPECT_EQ(failure.status().message(), "wrong");
   using namespace std::string_literals;
-  for (const std::string &bad :
-       {"HTTP"s, ""s, "0"s, "\0"s, "x\0"s, "11\0"s, "-1\0"s, "300\0"s}) {
+  for (const std::string &bad : {"HTTP"s, ""s, "0"s, "\0"s, "x\0"s, "2\0"s,
+                                 "11\0"s, "-1\0"s, "300\0"s}) {
     auto answer = decode(bad);
     ASSERT_FALSE(answer) << bad;
     EXPECT_EQ(answer.status().code(), ExitCode::Device);
