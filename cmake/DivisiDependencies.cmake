@@ -62,8 +62,8 @@ target_link_libraries(divisi_onnx INTERFACE ONNX::onnx)
 # reports errors by throwing.
 add_library(divisi_onednn SHARED IMPORTED)
 add_library(divisi::onednn ALIAS divisi_onednn)
+divisi_bundle(divisi_onednn ${DIVISI_PREFIX}/onednn/lib/libdnnl.so.3)
 set_target_properties(divisi_onednn PROPERTIES
-  IMPORTED_LOCATION ${DIVISI_PREFIX}/onednn/lib/libdnnl.so.3
   INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_PREFIX}/onednn/include)
 
 # divisi::highs: HiGHS, linear programs. Its C API only
@@ -71,7 +71,6 @@ set_target_properties(divisi_onednn PROPERTIES
 add_library(divisi_highs SHARED IMPORTED)
 add_library(divisi::highs ALIAS divisi_highs)
 set_target_properties(divisi_highs PROPERTIES
-  IMPORTED_LOCATION ${DIVISI_PREFIX}/highs/lib/libhighs.so
   INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_PREFIX}/highs/include)
 foreach(file highs/lib/libhighs.so highs/include/interfaces/highs_c_api.h)
   if(NOT EXISTS ${DIVISI_PREFIX}/${file})
@@ -79,13 +78,13 @@ foreach(file highs/lib/libhighs.so highs/include/interfaces/highs_c_api.h)
       "'stamp' and run 'make setup'")
   endif()
 endforeach()
+divisi_bundle(divisi_highs ${DIVISI_PREFIX}/highs/lib/libhighs.so)
 
 # divisi::z3: Z3, proofs. Its C++ API is headers over the C API, and throws: only
 # targets declared with EXCEPTIONS may use it.
 add_library(divisi_z3 SHARED IMPORTED)
 add_library(divisi::z3 ALIAS divisi_z3)
 set_target_properties(divisi_z3 PROPERTIES
-  IMPORTED_LOCATION ${DIVISI_PREFIX}/z3/lib/libz3.so.5.4
   INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_PREFIX}/z3/include)
 foreach(file z3/lib/libz3.so.5.4 z3/include/z3++.h)
   if(NOT EXISTS ${DIVISI_PREFIX}/${file})
@@ -93,6 +92,7 @@ foreach(file z3/lib/libz3.so.5.4 z3/include/z3++.h)
       "substitution rules; delete its file 'stamp' and run 'make setup'")
   endif()
 endforeach()
+divisi_bundle(divisi_z3 ${DIVISI_PREFIX}/z3/lib/libz3.so.5.4)
 
 # divisi::simdjson: a parser of JSON.
 find_package(simdjson QUIET CONFIG)

@@ -47,8 +47,8 @@ def read(path):
 
 SOURCES = (".h", ".cpp", ".td", ".py", ".sh", ".cmake", ".txt", ".mlir",
            ".proto")
-# Generated: the pages and lists are data.
-DATA = re.compile(r"/data/|\.dict$|messages\.txt$")
+# Generated: the pages and lists are data. Licences are as others wrote them.
+DATA = re.compile(r"/data/|^licenses/|\.dict$|messages\.txt$")
 
 
 def without_directives(text):

@@ -67,7 +67,6 @@ int divisi::runTool(int argc, char **argv) {
     argv[1] = const_cast<char *>("version");
   }
   Verbs verbs;
-  verbs.push_back(makeSolveVerb());
   verbs.push_back(makeVersionVerb());
   return runVerb(argc, argv, verbs);
 }

@@ -57,7 +57,7 @@ static constexpr VerbInfo kVerbs[] = {
     {"solve",
      "find the cheapest strategies of a planning problem, or --check a "
      "solution",
-     ""},
+     "divisi-solve"},
     {"version", "print the versions of this program and its parts", ""},
 };
 

@@ -67,8 +67,10 @@ std::unique_ptr<Verb> makeRunVerb();
 std::unique_ptr<Verb> makeProveVerb();
 std::unique_ptr<Verb> makeRulesVerb();
 
-/// Verbs of divisi.
+/// The verb of divisi-solve.
 std::unique_ptr<Verb> makeSolveVerb();
+
+/// The verb of divisi.
 std::unique_ptr<Verb> makeVersionVerb();
 
 /// Prints the message of `status` if it has one (another process may have

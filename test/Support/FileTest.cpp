@@ -221,7 +221,7 @@ TEST_F(FileTest, WhatOthersHavePutIntoAFolderOfEverybodyIsNotFollowed) {
   for (const std::string &name : {link, pipe, mine}) {
     Status status = writeFile(name, "new");
     EXPECT_EQ(status.code(), ExitCode::File);
-    EXPECT_THAT(status.message(), HasSubstr("another user has put the link or pipe '"));
+    EXPECT_THAT(status.message(), HasSubstr("' into a folder of everybody; name another file"));
   }
   EXPECT_EQ(contentOf("precious"), "precious");
   // One's own leads on, and so does any in a folder of one's own.

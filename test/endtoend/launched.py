@@ -70,6 +70,15 @@ def under_torchrun(count, *command):
             dict(os.environ))
 
 
+def without_plugins(folder):
+    """divisi-run with its kernels, beneath `folder`; nothing lies beside them
+    that connects processes."""
+    for name in ("libexec/divisi-run", "lib/libdnnl.so.3"):
+        (folder / name).parent.mkdir()
+        shutil.copy(BUILD / name, folder / name)
+    return folder / "libexec" / "divisi-run"
+
+
 def processes_below(pid):
     """All that `pid` has started, and these."""
     parents = {}

@@ -3,7 +3,6 @@ in one; and what goes wrong there has a message and an end.
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -11,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import BUILD, PROGRAM, load, model
+from conftest import PROGRAM, load, model
 from launched import (Run, mlp, needs_mpi,  # noqa: F401
                       processes_below, rank_of, under_mpirun,
-                      wait_for_work, wait_until_begun)
+                      wait_for_work, wait_until_begun,
+                      without_plugins)
 from loop_programs import (NESTED, jacobi, jacobi_tensors, lstm, lstm_tensors,
                            nested_tensors)
 from share import is_sweep
@@ -347,10 +347,8 @@ def test_there_is_no_mpirun(divisi, mlp):
 
 
 def test_there_is_no_library_for_mpi(divisi, mlp, tmp_path):
-    """The program alone runs, in one process."""
-    program = tmp_path / "libexec" / "divisi-run"
-    program.parent.mkdir()
-    shutil.copy(BUILD / "libexec" / "divisi-run", program)
+    """The program with its kernels alone runs, in one process."""
+    program = without_plugins(tmp_path)
     command = [program, "run", "m.divisi", "--inputs", mlp.inputs]
     alone = subprocess.run(command, cwd=tmp_path, capture_output=True)
     assert alone.returncode == 0

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from conftest import BUILD, PROGRAM, load, model
 from launched import (PROCESSES, Run, mlp, needs_mpi,  # noqa: F401
-                      processes_below, under_torchrun, wait_for_work)
+                      processes_below, under_torchrun, wait_for_work,
+                      without_plugins)
 
 PLUGIN = BUILD / "lib" / "libdivisi_pmix.so"
 
@@ -158,10 +159,7 @@ def test_what_only_some_were_told(divisi, mlp):
 #===----------------------------------------------------------------------===#
 
 def test_there_is_no_library_for_pmix(divisi, mlp, tmp_path):
-    program = tmp_path / "libexec" / "divisi-run"
-    program.parent.mkdir()
-    shutil.copy(BUILD / "libexec" / "divisi-run", program)
-    (tmp_path / "lib").mkdir()
+    program = without_plugins(tmp_path)
     run = ("run", "m.divisi", "--inputs", mlp.inputs)
     for broken in (False, True):
         if broken:

@@ -9,12 +9,13 @@
 // One function per verb behind one function that picks the verb. Data goes to
 // stdout, messages to stderr; the exit codes are those of Support/Status.h.
 //
-// The command is four programs, because most of what the compiler's verbs link
-// (MLIR, LLVM, ONNX: 80 MB in memory) is loaded before main, and Z3, which
-// proves rules, compiles no model:
+// The command is five programs, because most of what the compiler's verbs link
+// (MLIR, LLVM, ONNX: 80 MB in memory) is loaded before main, HiGHS, which
+// searches for plans, runs none, and Z3, which proves rules, compiles no model:
 //
-//   bin/divisi                solve, version, the overview; starts the others
+//   bin/divisi                version, the overview; starts the others
 //   libexec/divisi-run        run
+//   libexec/divisi-solve      solve
 //   libexec/divisi-rules      prove, rules
 //   libexec/divisi-compiler   the other verbs
 //
@@ -38,6 +39,9 @@ int runCompilerTool(int argc, char **argv);
 
 /// The same for the verb of divisi-run.
 int runRunTool(int argc, char **argv);
+
+/// The same for the verb of divisi-solve.
+int runSolveTool(int argc, char **argv);
 
 /// The same for the verbs of divisi-rules.
 int runRulesTool(int argc, char **argv);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/pmix/ServeHost.h"
+#include "divisi/Support/TemporaryFile.h"
 #include "divisi/Support/Thread.h"
 #include "divisi/Support/Version.h"
 #include "runtime/comm/pmix/HostExchange.h"
@@ -15,11 +16,9 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <sys/prctl.h>
@@ -61,41 +60,14 @@ openServer(const std::string &library, const PmixJob &job) {
   return server;
 }
 
-namespace {
-
-/// A folder that goes with it, and all that is there then; its name says whose.
-class OwnFolder {
-public:
-  /// In memory if the system has such files, else where temporary ones are.
-  OwnFolder() {
-    const char *temporary = std::getenv("TMPDIR");
-    for (std::string parent : {"/dev/shm", temporary ? temporary : "/tmp"}) {
-      path_ = parent + "/divisi-pmix-" + std::to_string(getpid()) + "-XXXXXX";
-      made_ = mkdtemp(path_.data()) != nullptr;
-      if (made_) {
-        return;
-      }
-    }
-  }
-  ~OwnFolder() {
-    std::error_code ignored;
-    if (made_) {
-      std::filesystem::remove_all(path_, ignored);
-    }
-  }
-  Status status() const {
-    return made_ ? Status()
-                 : makeError(ExitCode::File, "cannot make the folder '", path_,
-                             "': ", std::strerror(errno));
-  }
-  const std::string &path() const { return path_; }
-
-private:
-  std::string path_;
-  bool made_ = false;
-};
-
-} // namespace
+/// A folder whose name says whose it is: in memory if the system has such
+/// files, else where temporary ones are.
+static Expected<TemporaryFolder> makeFolder() {
+  std::string begin = "divisi-pmix-" + std::to_string(getpid()) + "-";
+  auto folder = TemporaryFolder::make("/dev/shm", begin);
+  return folder ? std::move(folder)
+                : TemporaryFolder::make(temporaryFolder(), begin);
+}
 
 //===----------------------------------------------------------------------===//
 // Who is there
@@ -207,12 +179,12 @@ static Expected<std::string> describe(const PmixServer &server,
 /// have ended. What fails is said by the first of them.
 static void serve(Rendezvous meeting, const std::string &library,
                   const Launch &launch, milliseconds timeout) {
-  OwnFolder own;
+  auto own = makeFolder();
   auto job = findJob(meeting, launch, timeout);
   Status status = job ? own.status() : job.status();
   std::unique_ptr<PmixServer> server;
   if (status.isOk()) {
-    job->folder = own.path();
+    job->folder = own->path();
     auto opened = openServer(library, *job);
     status = opened.status();
     server = opened ? std::move(*opened) : nullptr;

@@ -1,0 +1,36 @@
+# What `cmake --install` makes of a build: a tree that can be moved, with bin,
+# libexec, lib and share/doc/divisi. Programs find the libraries of the prefix in
+# their tree's lib, there as in the build tree; those of the system, which come
+# from packages, are found where that has them.
+
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
+# divisi_bundle(TARGET FILE)
+# Makes TARGET the library FILE of the prefix: a copy in lib of the build tree.
+function(divisi_bundle target file)
+  cmake_path(GET file FILENAME name)
+  set(copy ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${name})
+  file(COPY ${file} DESTINATION ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+  set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${copy})
+  install(PROGRAMS ${copy} DESTINATION lib)
+endfunction()
+
+# divisi_install(TARGET FOLDER)
+# Installs a program or a plug-in in a folder of the tree, one deep, as it lies in
+# the build tree; without its line tables, which name folders of this machine.
+function(divisi_install target folder)
+  # The same in both trees: room for another path would be an empty one, which
+  # means the working directory.
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH $ORIGIN/../lib
+    INSTALL_RPATH_USE_LINK_PATH ON BUILD_WITH_INSTALL_RPATH ON)
+  install(TARGETS ${target} RUNTIME DESTINATION ${folder}
+    LIBRARY DESTINATION ${folder})
+  install(CODE "execute_process(COMMAND ${CMAKE_STRIP} --strip-debug
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_FILE_NAME:${target}>\"
+    COMMAND_ERROR_IS_FATAL ANY)")
+endfunction()
+
+# The documentation, and the licences of what is in the tree.
+install(FILES LICENSE README.md DESTINATION share/doc/divisi)
+install(DIRECTORY docs licenses DESTINATION share/doc/divisi
+  FILES_MATCHING PATTERN *.md PATTERN *.txt)
