@@ -43,6 +43,7 @@ public:
   int dequantize(std::vector<int> operands);
   int quantize(std::vector<int> operands, rt::DType code);
   int softmax(const rt::Attributes &attributes, int x);
+  int rounded(int x, rt::DType type);
   int normalize(const rt::Attributes &attributes, int x);
 
   RowProgram program;
@@ -89,6 +90,13 @@ int Builder::cast(int x, rt::DType from, rt::DType to, bool saturates) {
                               : Function::Cast,
                  {x});
   program.nodes[made].type = type;
+  return made;
+}
+
+/// x as a node of its own, which is rounded to `type`.
+int Builder::rounded(int x, rt::DType type) {
+  int made = map(Function::Mul, {x, constant(1, typeOf(x))});
+  program.nodes[made].rounded = type;
   return made;
 }
 
@@ -358,11 +366,21 @@ std::optional<RowProgram> RowProgram::of(const rt::CallSite &site,
     }
   }
   for (const rt::RegionPart &part : site.region->parts) {
+    size_t before = builder.program.nodes.size();
     std::optional<int> value = addPart(part, types, values, builder);
     if (!value) {
       return std::nullopt;
     }
-    types.push_back(part.results[0].type);
+    rt::DType type = part.results[0].type;
+    if (computedAs(type) != type) {
+      // A value of others is that type already, or cast to it.
+      if (size_t(*value) >= before) {
+        builder.program.nodes[*value].rounded = type;
+      } else if (types[part.operands[0]] != type) {
+        value = builder.rounded(*value, type);
+      }
+    }
+    types.push_back(type);
     values.push_back(*value);
   }
   RowProgram program = std::move(builder.program);

@@ -49,6 +49,9 @@ struct RowProgram {
     double value = 0;                ///< Constant.
     Function function = {};          ///< Map.
     rt::DType type = rt::DType::F32; ///< See computedAs().
+    /// Map: the f16 or bf16 that it is rounded to, as what an operator ends
+    /// with; f32 still.
+    std::optional<rt::DType> rounded = std::nullopt;
     bool isStill = false;
     int pass = 0;    ///< The first in which it can be computed.
     int keptIn = -1; ///< The row of scratch memory where later passes find it.

@@ -28,8 +28,11 @@ Type RowValues::floatType(const Node &node) {
 }
 
 Value RowValues::call(const Node &node, ValueRange operands) {
-  return emitTyped(b_, node.function, program_.operandType(node), node.type,
-                   operands);
+  Value value = emitTyped(b_, node.function, program_.operandType(node),
+                          node.type, operands);
+  return node.rounded
+             ? fromStored(b_, toStored(b_, value, *node.rounded), *node.rounded)
+             : value;
 }
 
 void RowValues::emitStill(int pass) {

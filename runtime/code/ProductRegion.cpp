@@ -81,10 +81,11 @@ bool ProductRegion::isBias(const TensorInfo &operand) const {
   return true;
 }
 
-/// Lets the library do `part`, which goes on with `chain`; false if it cannot.
+/// Lets the library do `part`, which goes on with `chain`; false if it cannot:
+/// it computes in f32, and rounds at the end alone what is f16 or bf16.
 bool ProductRegion::take(const RegionPart &part, int chain) {
   if (part.results.size() != 1 || !isSameBox(part.results[0], made_) ||
-      part.results[0].type != made_.type || made_.type == DType::F64) {
+      part.results[0].type != made_.type || made_.type != DType::F32) {
     return false;
   }
   const ScalarFacts *facts = findFunction(part.op, part.attributes);

@@ -12,6 +12,8 @@
 #include "divisi/runtime/kernels/OperatorKinds.h"
 #include "test/Codegen/LineBounds.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +42,8 @@ struct Number {
 static double boundOfUnary(std::string_view op, double z, Number x) {
   double lower = x.value - x.error;
   FunctionError function = functionError(op);
-  double own = function.mostUlps * ulpOf(std::max(std::fabs(z), function.floor));
+  double own =
+      function.mostUlps * ulpOf(std::max(std::fabs(z), function.floor));
   if (op == "nn.neg" || op == "nn.abs" || op == "nn.relu" || op == "nn.not" ||
       op == "nn.cast") {
     return x.error;
@@ -55,11 +58,11 @@ static double boundOfUnary(std::string_view op, double z, Number x) {
     if (x.error > 0 && lower <= 0) {
       return unknownError;
     }
-    return own + (x.error == 0    ? 0
-                  : op == "nn.log" ? std::log(x.value / lower)
-                  : op == "nn.sqrt"
-                      ? x.error / (2 * std::sqrt(lower))
-                      : 1 / std::sqrt(lower) - z) +
+    return own +
+           (x.error == 0      ? 0
+            : op == "nn.log"  ? std::log(x.value / lower)
+            : op == "nn.sqrt" ? x.error / (2 * std::sqrt(lower))
+                              : 1 / std::sqrt(lower) - z) +
            (op == "nn.rsqrt" ? 4 * roundingOf(z) : 0);
   }
   if (function.steepest > 0) {
@@ -67,10 +70,10 @@ static double boundOfUnary(std::string_view op, double z, Number x) {
   }
   // What jumps.
   bool isSame = x.error == 0;
-  for (auto [name, jump] : {std::pair<std::string_view, double (*)(double)>{
-                                "nn.floor", std::floor},
-                            {"nn.ceil", std::ceil},
-                            {"nn.round", std::nearbyint}}) {
+  for (auto [name, jump] :
+       {std::pair<std::string_view, double (*)(double)>{"nn.floor", std::floor},
+        {"nn.ceil", std::ceil},
+        {"nn.round", std::nearbyint}}) {
     isSame |= op == name && jump(lower) == jump(x.value + x.error);
   }
   isSame |= op == "nn.sign" && std::fabs(x.value) > x.error;
@@ -89,9 +92,9 @@ static double boundOfBinary(std::string_view op, double z, Number x, Number y) {
   if (op == "nn.div") {
     double lower = std::fabs(y.value) - y.error;
     return y.error == 0 ? x.error / std::fabs(y.value) + roundingOf(z)
-           : lower <= 0 ? unknownError
-                        : (x.error + std::fabs(z) * y.error) / lower +
-                              roundingOf(z);
+           : lower <= 0
+               ? unknownError
+               : (x.error + std::fabs(z) * y.error) / lower + roundingOf(z);
   }
   if (op == "nn.compare") {
     bool isSure = x.error + y.error == 0 ||
@@ -161,12 +164,11 @@ static double boundOf(const rt::RegionPart &part, double z,
   if (!std::isfinite(z)) {
     return isSurelySpecial(operands, count) ? 0 : unknownError;
   }
-  double bound =
-      op == "nn.dequantize" ? boundOfDequantize(operands, count)
-      : op == "nn.add_dequantized"
-          ? boundOfAddDequantized(z, operands, count)
-      : count == 1 ? boundOfUnary(op, z, operands[0])
-                   : boundOfBinary(op, z, operands[0], operands[1]);
+  double bound = op == "nn.dequantize" ? boundOfDequantize(operands, count)
+                 : op == "nn.add_dequantized"
+                     ? boundOfAddDequantized(z, operands, count)
+                 : count == 1 ? boundOfUnary(op, z, operands[0])
+                              : boundOfBinary(op, z, operands[0], operands[1]);
   bool isSure = std::isfinite(bound) && std::fabs(z) + bound < mostFloat;
   return isSure ? bound : unknownError;
 }
@@ -301,32 +303,77 @@ interpret(const RegionCall &call, const std::vector<Bounded> &operands) {
   return results;
 }
 
-static bool areSame(const std::vector<double> &a, const std::vector<double> &b) {
+static bool areSame(const std::vector<double> &a,
+                    const std::vector<double> &b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](double x, double y) {
                       return x == y || (std::isnan(x) && std::isnan(y));
                     });
 }
 
-std::vector<Bounded> divisi::test::computeBounded(
-    const RegionCall &call, const std::vector<std::vector<double>> &operands) {
+namespace {
+/// How a type of floats rounds.
+struct Format {
+  int bits, leastExponent;
+  double most; ///< What is above it is infinite.
+};
+} // namespace
+
+static Format formatOf(DType type) {
+  return type == DType::F16    ? Format{10, -14, 65504}
+         : type == DType::BF16 ? Format{7, -126, 0x1.fep127}
+                               : Format{23, -126, mostFloat};
+}
+
+/// Half a unit in the last place of `most`, of the least exponent at least.
+static double halfUnit(double most, DType type) {
+  Format format = formatOf(type);
+  int exponent = std::max(std::ilogb(most), format.leastExponent);
+  return std::ldexp(0.5, exponent - format.bits);
+}
+
+/// Lets those who read `value` see it as rounded to `type`.
+static void addRounding(Bounded &value, DType type) {
+  if (type != DType::F16 && type != DType::BF16) {
+    return;
+  }
+  for (size_t i = 0; i < value.values.size(); ++i) {
+    double most = std::fabs(value.values[i]) + value.errors[i];
+    if (std::isfinite(most)) {
+      double half = halfUnit(most, type);
+      value.errors[i] = most + half > formatOf(type).most
+                            ? unknownError
+                            : value.errors[i] + half;
+    }
+  }
+}
+
+std::vector<Bounded>
+divisi::test::computeBounded(const RegionCall &call,
+                             const std::vector<std::vector<double>> &operands) {
   RegionCall plain = plainCall(call);
   std::vector<Bounded> values;
   for (size_t o = 0; o < operands.size(); ++o) {
     values.push_back({plain.operands[o], operands[o],
                       std::vector<double>(operands[o].size())});
   }
-  for (const rt::RegionPart &part : plain.region.parts) {
+  std::vector<Bounded> ends; // as results, which isWithin() rounds
+  for (auto [number, part] : llvm::enumerate(plain.region.parts)) {
     std::vector<const Bounded *> read;
     for (int operand : part.operands) {
       read.push_back(&values[operand]);
     }
-    values.push_back(computePart(part, read));
+    ends.push_back(computePart(part, read));
+    values.push_back(ends.back());
+    addRounding(values.back(), call.region.parts[number].results[0].type);
   }
   std::vector<std::vector<double>> all = interpret(plain, values);
   std::vector<Bounded> results;
   for (size_t r = 0; r < all.size(); ++r) {
-    results.push_back(values[plain.region.results[r]]);
+    int number = plain.region.results[r];
+    bool isMade = size_t(number) >= operands.size();
+    results.push_back(isMade ? ends[size_t(number) - operands.size()]
+                             : values[number]);
     if (!areSame(all[r], results.back().values)) {
       stop("a region is not what its parts are:\n" + call.describe());
     }
@@ -348,19 +395,8 @@ bool divisi::test::isWithin(double got, double value, double error,
   if (value == 0 && error == 0) {
     return got == 0 && std::signbit(got) == std::signbit(value);
   }
-  // Half a unit in the last place, of the least exponent at least; and what is
-  // above the largest number is infinite.
-  struct Format {
-    int bits, leastExponent;
-    double most;
-  };
-  Format format = type == DType::F16    ? Format{10, -14, 65504}
-                  : type == DType::BF16 ? Format{7, -126, 0x1.fep127}
-                                        : Format{23, -126, mostFloat};
-  double most = std::fabs(value) + error;
-  int exponent = std::max(std::ilogb(most), format.leastExponent);
-  double half = std::ldexp(0.5, exponent - format.bits);
-  bool overflows = most + half > format.most && std::isinf(got) &&
+  double most = std::fabs(value) + error, half = halfUnit(most, type);
+  bool overflows = most + half > formatOf(type).most && std::isinf(got) &&
                    std::signbit(got) == std::signbit(value);
   return overflows || std::fabs(got - value) <= error + half;
 }

@@ -12,6 +12,7 @@ from loop_programs import lstm, lstm_tensors
 from quantized_models import MODELS
 from share import sample_size
 from train_steps import Step
+from written_programs import write_program
 
 PLAN = ("--cluster", "cpu:4", "--mesh", "2x2", "--solver", "random")
 
@@ -37,7 +38,7 @@ def quantized(name):
 def loop(divisi):
     w, r, x = lstm_tensors()
     divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
-    divisi.path("m.mlir").write_text(lstm(4, False))
+    write_program(divisi.path("m.mlir"), lstm(4, False))
     np.savez(divisi.path("in.npz"), x=x)
     return ("m.mlir",)
 

@@ -191,6 +191,10 @@ size_t PostOps::read(const CallSite &site, size_t most, Clips clips) {
   };
   size_t count = 1;
   for (; count < std::min(most, parts.size()); ++count, ++value) {
+    // What is f16 or bf16 is rounded there, not at the end alone.
+    if (parts[count - 1].results[0].type != DType::F32) {
+      break;
+    }
     // The value lives on if somebody else reads it.
     bool isUsed = std::count(site.region->results.begin(),
                              site.region->results.end(), value) != 0 ||

@@ -15,8 +15,8 @@
 //   %y = gelu %s            an elementwise post-op
 //   %z = max %y, %bound     a clip, which makes a number of NaN
 //
-// All of that is in f32, whatever the parts' floats are; the result is rounded
-// once, as of native code. A cast between them is nothing.
+// All of that is in f32, and a result of f16 or bf16 is rounded once: so it is
+// what a part ends with if that is the last, and nothing goes on with another.
 //
 //===----------------------------------------------------------------------===//
 

@@ -76,7 +76,8 @@ static bool fits(const TensorInfo &operand, const TensorInfo &result) {
 static std::optional<ConvStep> readStep(const RegionPart &part, int chain,
                                         const CallSite &site) {
   const TensorInfo &result = site.results[0];
-  if (part.results.size() != 1 || part.results[0].type != result.type ||
+  if (part.results.size() != 1 || part.results[0].type != DType::F32 ||
+      part.results[0].type != result.type ||
       part.results[0].extents != result.extents ||
       std::ranges::count(part.operands, chain) != 1) {
     return std::nullopt;

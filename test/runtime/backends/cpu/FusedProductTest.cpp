@@ -253,7 +253,7 @@ static FusedCall widened(FusedCall call) {
   return call;
 }
 
-// Rounded at the end, and where a part is left to others.
+// Rounded where an operator ends.
 TEST(FusedTest, aProductOfBF16IsThatOfF32Rounded) {
   ProductDraw draw(23);
   int whole = 0;
