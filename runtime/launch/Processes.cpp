@@ -128,6 +128,9 @@ Status Processes::agree(const Status &own) {
     if (code == 0) {
       continue;
     }
+    if (code < 0 || code > int(ExitCode::Version)) {
+      code = int(ExitCode::Internal); // no process ends so
+    }
     std::string where =
         isEverywhere ? "" : "process " + std::to_string(process) + ": ";
     return Status(ExitCode(code), isFirst() ? where + message : "");

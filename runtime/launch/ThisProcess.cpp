@@ -29,6 +29,9 @@ std::string divisi::rt::sharedObject(const std::string &name) {
   return (folder / ".." / "lib" / name).lexically_normal().string();
 }
 
+/// What is longer goes in parts.
+static constexpr size_t maxLine = size_t(1) << 20;
+
 /// Copies lines, each with one write, until nobody writes any more.
 [[noreturn]] static void copyLines(int from, int to,
                                    const std::string &prefix) {
@@ -43,7 +46,7 @@ std::string divisi::rt::sharedObject(const std::string &name) {
          (count < 0 && errno == EINTR)) {
     for (ssize_t i = 0; i < count; ++i) {
       line += buffer[i];
-      if (buffer[i] == '\n') {
+      if (buffer[i] == '\n' || line.size() == maxLine) {
         flush();
       }
     }

@@ -33,6 +33,21 @@ static Status gatherBytes(ProcessWorld &world, Communicator &communicator,
   return share ? runStep(communicator, **share, own, all) : share.status();
 }
 
+/// What others say is not believed to be a length before.
+static Status checkLengths(std::span<const int64_t> lengths,
+                           const std::string &what) {
+  constexpr int64_t most = int64_t(1) << 30;
+  int64_t left = most;
+  for (int64_t length : lengths) {
+    if (length < 0 || length > left) {
+      return makeError(ExitCode::Device, "in ", what,
+                       " processes say more than ", most, " bytes");
+    }
+    left -= length;
+  }
+  return {};
+}
+
 Expected<std::vector<std::string>>
 divisi::rt::gatherTexts(ProcessWorld &world, const std::string &own,
                         const std::string &what,
@@ -46,6 +61,9 @@ divisi::rt::gatherTexts(ProcessWorld &world, const std::string &own,
   std::vector<int64_t> widths(world.size(), sizeof(int64_t));
   Status status = gatherBytes(world, *communicator, 0, what, widths, &ownLength,
                               lengths.data());
+  if (status.isOk()) {
+    status = checkLengths(lengths, what);
+  }
   std::string all(
       status.isOk() ? std::accumulate(lengths.begin(), lengths.end(), size_t(0))
                     : 0,

@@ -12,6 +12,7 @@
 #include "runtime/comm/mpi/MpiPlugin.h"
 #include "runtime/comm/mpi/MpiStep.h"
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -41,15 +42,21 @@ public:
   explicit NoteReader(const std::string &note) : rest_(note) {}
   bool isOver() const { return rest_.empty(); }
   std::string_view rest() const { return rest_; }
+  /// Whether all that was read was there.
+  bool isWhole() const { return isWhole_; }
+  /// Zeros behind the end.
   template <typename T> T next() {
-    T value;
-    std::memcpy(&value, rest_.data(), sizeof(value));
-    rest_.remove_prefix(sizeof(value));
+    T value{};
+    size_t size = std::min(sizeof(value), rest_.size());
+    isWhole_ &= size == sizeof(value);
+    std::memcpy(&value, rest_.data(), size);
+    rest_.remove_prefix(size);
     return value;
   }
 
 private:
   std::string_view rest_;
+  bool isWhole_ = true;
 };
 
 } // namespace
@@ -174,21 +181,31 @@ Status MpiWorld::answer(Link &link, int process, const ShareKey &share) {
 Status MpiWorld::read(const std::string &note) {
   NoteReader reader(note);
   auto head = reader.next<NoteHead>();
+  Status broken(ExitCode::Device, "a note of another process is cut short");
+  if (!reader.isWhole()) {
+    return broken;
+  }
   Link &link = linkOf(head.link);
   switch (head.kind) {
   case NoteKind::Offers:
     while (!reader.isOver()) {
       auto offer = reader.next<Offer>();
-      link.offers.insert_or_assign(offer.key, offer);
+      if (reader.isWhole()) {
+        link.offers.insert_or_assign(offer.key, offer);
+      }
     }
     break;
   case NoteKind::Abort: {
     auto code = static_cast<ExitCode>(reader.next<int32_t>());
-    link.aborts.set(Status(code, std::string(reader.rest())));
+    if (reader.isWhole()) {
+      link.aborts.set(Status(code, std::string(reader.rest())));
+    }
     break;
   }
-  case NoteKind::Inquiry:
-    return answer(link, head.from, reader.next<ShareKey>());
+  case NoteKind::Inquiry: {
+    auto share = reader.next<ShareKey>();
+    return reader.isWhole() ? answer(link, head.from, share) : broken;
+  }
   case NoteKind::Answer: {
     std::vector<uint32_t> &ranks = link.answers[reader.next<ShareKey>()];
     ranks.clear();
@@ -198,7 +215,7 @@ Status MpiWorld::read(const std::string &note) {
     break;
   }
   }
-  return {};
+  return reader.isWhole() ? Status() : broken;
 }
 
 Status MpiWorld::progress() {
