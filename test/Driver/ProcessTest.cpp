@@ -9,6 +9,7 @@
 #include "lib/Driver/Process.h"
 
 #include "divisi/Support/Clock.h"
+#include "divisi/Support/Interrupts.h"
 #include "divisi/Support/MappedFile.h"
 #include "lib/Driver/TruncatedFiles.h"
 
