@@ -26,7 +26,7 @@ static Status invalid(std::string message) {
 }
 
 static Status cannotRead(const std::string &path, int error) {
-  return {ExitCode::File,
+  return {error == ENOMEM ? ExitCode::Device : ExitCode::File,
           "cannot read '" + path + "': " + std::strerror(error)};
 }
 

@@ -22,8 +22,15 @@
 
 using namespace divisi;
 
-static Status cannotRead(const std::string &path, const char *why) {
-  return makeError(ExitCode::File, "cannot read '", path, "': ", why);
+static Status cannotRead(const std::string &path, const char *why,
+                         ExitCode code = ExitCode::File) {
+  return makeError(code, "cannot read '", path, "': ", why);
+}
+
+/// By the reason `error` of the system, which may be that there is no memory.
+static Status cannotRead(const std::string &path, int error) {
+  return cannotRead(path, std::strerror(error),
+                    error == ENOMEM ? ExitCode::Device : ExitCode::File);
 }
 
 std::string divisi::folderOf(const std::string &path) {
@@ -62,12 +69,12 @@ OpenFile::~OpenFile() {
 
 Expected<OpenFile> OpenFile::take(int descriptor, const std::string &path) {
   if (descriptor < 0) {
-    return cannotRead(path, std::strerror(errno));
+    return cannotRead(path, errno);
   }
   OpenFile file(descriptor, path);
   struct stat info;
   if (fstat(descriptor, &info) != 0) {
-    return cannotRead(path, std::strerror(errno));
+    return cannotRead(path, errno);
   }
   if (!S_ISREG(info.st_mode)) {
     return cannotRead(path, "it is not a regular file");
@@ -85,7 +92,7 @@ Status OpenFile::read(int64_t offset, std::span<std::byte> to) const {
   while (!to.empty()) {
     ssize_t got = pread(descriptor_, to.data(), to.size(), offset);
     if (got < 0 && errno != EINTR) {
-      return cannotRead(path_, std::strerror(errno));
+      return cannotRead(path_, errno);
     }
     if (got == 0) {
       return cannotRead(path_, "it was made shorter while it was read");
@@ -101,7 +108,7 @@ Expected<MappedFile> OpenFile::map() const {
   if (size_ > 0) {
     void *data = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor_, 0);
     if (data == MAP_FAILED) {
-      return cannotRead(path_, std::strerror(errno));
+      return cannotRead(path_, errno);
     }
     file.data_ = static_cast<const std::byte *>(data);
     file.size_ = size_;
@@ -212,7 +219,7 @@ Expected<OpenFile> OpenFile::openBeneath(const std::string &folder,
     return found.status();
   }
   if (!*found) {
-    return cannotRead(folder + "/" + path, std::strerror(ENOENT));
+    return cannotRead(folder + "/" + path, ENOENT);
   }
   return std::move(**found);
 }
