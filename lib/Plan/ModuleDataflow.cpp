@@ -375,7 +375,37 @@ LogicalResult DataflowReader::checkBodies() {
   return success();
 }
 
+/// Plans say where global tensors lie. Local ones are what Partition makes.
+static LogicalResult checkIsGlobal(Operation *op, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return !tensor || !tensor.getEncoding() ? success()
+                                          : op->emitOpError()
+                                                << "has the type " << type
+                                                << ", expected a global tensor";
+}
+
+static LogicalResult checkTypes(ModuleOp module) {
+  WalkResult walked = module.walk<WalkOrder::PreOrder>([](Operation *op) {
+    SmallVector<Type> types(op->getResultTypes());
+    if (auto global = dyn_cast<nn::GlobalOp>(op)) {
+      types.push_back(global.getTensorType());
+    }
+    for (Region &region : op->getRegions()) {
+      for (Block &block : region) {
+        llvm::append_range(types, block.getArgumentTypes());
+      }
+    }
+    bool isGood = llvm::all_of(
+        types, [&](Type type) { return succeeded(checkIsGlobal(op, type)); });
+    return isGood ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 FailureOr<ModuleDataflow> DataflowReader::read() {
+  if (failed(checkTypes(module_))) {
+    return failure();
+  }
   for (auto function : module_.getOps<func::FuncOp>()) {
     if (!nn::isInit(function) && !nn::isBody(function) &&
         failed(readEntry(function))) {

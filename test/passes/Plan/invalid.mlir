@@ -33,3 +33,28 @@ module {
     return
   }
 }
+
+// -----
+
+// What is partitioned already is not planned.
+!local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+// expected-error @below {{has the type 'tensor<2xf32, #spmd.local<(x=2), [x], 4>>', expected a global tensor}}
+module {
+  // expected-error @below {{has the type 'tensor<2xf32, #spmd.local<(x=2), [x], 4>>', expected a global tensor}}
+  func.func @forward(%x: !local) -> !local {
+    %0 = nn.add %x, %x : (!local, !local) -> !local
+    return %0 : !local
+  }
+}
+
+// -----
+
+// Nor is a global of which a part is stored.
+// expected-error @below {{has the type 'tensor<2xf32, #spmd.local<(x=2), [x], 4>>', expected a global tensor}}
+module {
+  // expected-error @below {{has the type 'tensor<2xf32, #spmd.local<(x=2), [x], 4>>', expected a global tensor}}
+  nn.global @w parameter : tensor<2xf32, #spmd.local<(x=2), [x], 4>> from "x" [0, 16]
+  func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
+    return %x : tensor<2xf32>
+  }
+}
