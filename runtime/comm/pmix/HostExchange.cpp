@@ -167,5 +167,8 @@ Expected<std::string> HostExchange::exchange(const std::string &own) {
                            (2 * limit_ + moment).count(), " ms")
                : Status(ExitCode::Device, "the first host's server has ended");
   }
-  return decode(*answer);
+  auto all = decode(*answer);
+  return all || !all.status().message().empty()
+             ? all
+             : Status(all.status().code(), "the first host's server has ended");
 }

@@ -107,8 +107,7 @@ Expected<std::string> divisi::rt::decode(std::string_view text) {
   auto code = parseNumber(text.substr(0, end));
   bool isKnown = end != std::string_view::npos && code &&
                  *code <= static_cast<uint32_t>(ExitCode::Version);
-  // Every failure says why.
-  if (!isKnown || (*code != 0 && end + 1 == text.size())) {
+  if (!isKnown) {
     return Status(ExitCode::Device, "another program answers");
   }
   std::string rest(text.substr(end + 1));

@@ -91,7 +91,8 @@ std::optional<Greeting> parseGreeting(std::string_view text);
 
 /// What is answered to a party: a text, or why there is none.
 std::string encode(const Expected<std::string> &answer);
-/// What encode() has got; Device for what it has not made.
+/// What encode() has got; Device for what it has not made. A failure has no
+/// message where another process says it.
 Expected<std::string> decode(std::string_view text);
 
 /// The hosts of a run, as each has said in a line.

@@ -62,9 +62,13 @@ TEST(HostMessagesTest, anAnswerIsATextOrAnError) {
   ASSERT_FALSE(failure);
   EXPECT_EQ(failure.status().code(), ExitCode::Usage);
   EXPECT_EQ(failure.status().message(), "wrong");
+  // Another process says why.
+  failure = decode(encode(Status(ExitCode::Usage, "")));
+  EXPECT_EQ(failure.status().code(), ExitCode::Usage);
+  EXPECT_EQ(failure.status().message(), "");
   using namespace std::string_literals;
-  for (const std::string &bad : {"HTTP"s, ""s, "0"s, "\0"s, "x\0"s, "2\0"s,
-                                 "11\0"s, "-1\0"s, "300\0"s}) {
+  for (const std::string &bad :
+       {"HTTP"s, ""s, "0"s, "\0"s, "x\0"s, "11\0"s, "-1\0"s, "300\0"s}) {
     auto answer = decode(bad);
     ASSERT_FALSE(answer) << bad;
     EXPECT_EQ(answer.status().code(), ExitCode::Device);
