@@ -122,6 +122,20 @@ set_target_properties(divisi_deflate PROPERTIES
   IMPORTED_LOCATION ${DIVISI_DEFLATE}
   INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_DEFLATE_INCLUDE})
 
+# divisi::sodium: signatures. Its static archive, of which only these are linked:
+# programs carry what they need of it.
+find_library(DIVISI_SODIUM libsodium.a)
+find_path(DIVISI_SODIUM_INCLUDE sodium.h)
+if(NOT DIVISI_SODIUM OR NOT DIVISI_SODIUM_INCLUDE)
+  message(FATAL_ERROR
+    "found no libsodium.a (Debian: libsodium-dev); run 'make setup'")
+endif()
+add_library(divisi_sodium STATIC IMPORTED)
+add_library(divisi::sodium ALIAS divisi_sodium)
+set_target_properties(divisi_sodium PROPERTIES
+  IMPORTED_LOCATION ${DIVISI_SODIUM}
+  INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_SODIUM_INCLUDE})
+
 # divisi::mpi: MPI, if it is there, for a shared object that is opened on
 # demand. Its C API only. Sanitizers see leaks and races in it that are not ours.
 if(NOT DIVISI_SANITIZE)

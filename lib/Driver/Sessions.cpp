@@ -12,6 +12,7 @@
 #include "Console.h"
 #include "TensorArguments.h"
 #include "VerbInput.h"
+#include "divisi/Support/Signature.h"
 #include "divisi/Support/TemporaryFile.h"
 #include "divisi/Support/UserKey.h"
 #include "divisi/runtime/artifact/ArtifactFile.h"
@@ -22,6 +23,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 using namespace llvm;
@@ -53,6 +55,10 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
       allowNative(alike, "allow-native", cl::sub(verb), on(ActsOn::Run),
                   cl::desc("run native code of the artifact even if another "
                            "user made it: it can do everything you can")),
+      trust(alike, "trust", cl::sub(verb), on(ActsOn::Run),
+            cl::value_desc("FILE"),
+            cl::desc("run native code, too, that a key in FILE has signed: a "
+                     "line each, as 'divisi key' prints it")),
       tf32(alike, "tf32", cl::sub(verb), on(ActsOn::Run),
            cl::desc("let GPUs round the operands of f32 products to TF32, "
                     "which has 10 fraction bits")),
@@ -104,12 +110,35 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   options.usesGraphs = !noGraphs;
   options.trace = trace;
   options.allowsNativeCode = allowNative;
+  Status status = readTrust(options);
+  return status.isOk() ? divisi::Expected<rt::SessionOptions>(options) : status;
+}
+
+/// This user's own key, and those that this user trusts always or now.
+Status SessionFlags::readTrust(rt::SessionOptions &options) const {
   if (divisi::Expected<std::string> key = readUserKey()) {
-    options.codeKey = *key;
+    options.trustedKeys.push_back(publicKeyOf(*key));
   } else {
     noKey_ = key.status().message();
   }
-  return options;
+  std::vector<std::string> files;
+  if (!trust.empty()) {
+    files.push_back(trust);
+  }
+  if (std::string always = trustedKeysPath();
+      access(always.c_str(), F_OK) == 0) {
+    files.push_back(always);
+  }
+  for (const std::string &file : files) {
+    auto keys = readTrustedKeys(file);
+    if (!keys) {
+      return keys.status();
+    }
+    for (const TrustedKey &key : *keys) {
+      options.trustedKeys.push_back(key.publicKey);
+    }
+  }
+  return Status();
 }
 
 /// For whoever asks who waited for whom: a file, and a note of it.
@@ -255,7 +284,8 @@ void SessionFlags::noteNativeCode(const rt::Session &session) const {
   if (!noKey_.empty()) {
     textErr() << " (" << noKey_ << ")";
   }
-  textErr() << "\n";
+  textErr() << "; --trust takes keys. Kernels without it round differently, so "
+               "results may differ in their last bits\n";
 }
 
 divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,

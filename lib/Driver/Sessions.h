@@ -117,6 +117,7 @@ struct SessionFlags {
   AlikeFlag<bool> noPack;
   AlikeFlag<bool> noGraphs;
   AlikeFlag<bool> allowNative;
+  AlikeFlag<std::string> trust;
   AlikeFlag<bool> tf32;
   AlikeFlag<std::string> entryName;
   AlikeFlag<int64_t> numProcesses;
@@ -126,6 +127,7 @@ struct SessionFlags {
 private:
   Status join(const std::string &artifact) const;
 
+  Status readTrust(rt::SessionOptions &options) const;
   void noteNativeCode(const rt::Session &session) const;
 
   mutable bool isSharingNoted_ = false, hasJoined_ = false;

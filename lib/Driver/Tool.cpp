@@ -67,6 +67,7 @@ int divisi::runTool(int argc, char **argv) {
     argv[1] = const_cast<char *>("version");
   }
   Verbs verbs;
+  verbs.push_back(makeKeyVerb());
   verbs.push_back(makeVersionVerb());
   return runVerb(argc, argv, verbs);
 }

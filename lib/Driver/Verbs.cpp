@@ -58,6 +58,9 @@ static constexpr VerbInfo kVerbs[] = {
      "find the cheapest strategies of a planning problem, or --check a "
      "solution",
      "divisi-solve"},
+    {"key",
+     "print this user's public key, make one, or list whose native code runs",
+     ""},
     {"version", "print the versions of this program and its parts", ""},
 };
 

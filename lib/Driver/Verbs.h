@@ -72,6 +72,7 @@ std::unique_ptr<Verb> makeSolveVerb();
 
 /// The verb of divisi.
 std::unique_ptr<Verb> makeVersionVerb();
+std::unique_ptr<Verb> makeKeyVerb();
 
 /// Prints the message of `status` if it has one (another process may have
 /// printed it); the exit code.

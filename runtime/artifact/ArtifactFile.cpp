@@ -10,7 +10,7 @@
 #include "divisi/Support/Crc32c.h"
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/Sha256.h"
-#include "divisi/Support/UserKey.h"
+#include "divisi/Support/Signature.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "divisi/runtime/code/RowCode.h"
 #include "divisi/runtime/kernels/HostTensor.h"
@@ -30,14 +30,15 @@ struct ArtifactFile::Impl {
   Status readGlobal(size_t index, const OpenFile &opened,
                     const std::string &folder);
   Status readCode(const pb::Code &code, const OpenFile &opened);
-  Status checkMac() const;
+  Status checkSigner() const;
   Status compareChunks(size_t index, size_t begin, size_t end) const;
   Status damagedGlobal(size_t index, const std::string &what) const;
 
   MappedFile file; ///< For globals alone.
   pb::Manifest manifest;
   std::string hash;
-  std::string manifestHash, codeMac; ///< As the header has them.
+  /// As the header has them; without a signer the last two are empty.
+  std::string manifestHash, signer, signature;
   std::map<std::string, MappedFile> externals;
   std::vector<std::span<const std::byte>> globals;
   std::vector<AlignedBytes> codes;
@@ -55,9 +56,11 @@ ArtifactFile::~ArtifactFile() = default;
 
 const std::string &ArtifactFile::hash() const { return impl_->hash; }
 
-bool ArtifactFile::isSignedBy(const std::string &key) const {
-  return areEqualCodes(hmacSha256(key, codedText(impl_->manifestHash)),
-                       impl_->codeMac);
+const std::string &ArtifactFile::signer() const { return impl_->signer; }
+
+bool ArtifactFile::isSignatureRight() const {
+  return isSignature(impl_->signer, codedText(impl_->manifestHash),
+                     impl_->signature);
 }
 
 const pb::Manifest &ArtifactFile::manifest() const { return impl_->manifest; }
@@ -122,8 +125,11 @@ Status ArtifactFile::Impl::readManifest(const OpenFile &opened) {
   }
   hash = toHex(expected);
   manifestHash = expected;
-  codeMac.assign(reinterpret_cast<const char *>(header.codeMac),
-                 sizeof(header.codeMac));
+  signer.assign(std::begin(header.signer), std::end(header.signer));
+  signature.assign(std::begin(header.signature), std::end(header.signature));
+  if ((signer + signature).find_first_not_of('\0') == std::string::npos) {
+    signer = signature = "";
+  }
   if (!manifest.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
     return damaged("its manifest cannot be parsed");
   }
@@ -195,15 +201,14 @@ Status ArtifactFile::Impl::readCode(const pb::Code &code,
 }
 
 /// Where nobody needs to vouch for anything, nobody does.
-Status ArtifactFile::Impl::checkMac() const {
-  bool isSigned = codeMac != std::string(codeMac.size(), '\0');
+Status ArtifactFile::Impl::checkSigner() const {
   bool hasNative = std::any_of(manifest.codes().begin(), manifest.codes().end(),
                                [](const pb::Code &code) {
                                  return !levelOfTarget(code.target()).empty() ||
                                         isGridTarget(code.target());
                                });
-  return !isSigned || hasNative ? Status()
-                                : damaged("it has no native code to sign");
+  return signer.empty() || hasNative ? Status()
+                                     : damaged("it has no native code to sign");
 }
 
 /// `what` it has not as it should.
@@ -319,7 +324,7 @@ Expected<ArtifactFile> ArtifactFile::open(const std::string &path,
     status = impl->readCode(impl->manifest.codes(i), *opened);
   }
   if (status.isOk()) {
-    status = impl->checkMac();
+    status = impl->checkSigner();
   }
   if (!status.isOk()) {
     return status.in("'" + path + "'");

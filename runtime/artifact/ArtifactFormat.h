@@ -21,16 +21,17 @@ struct ArtifactHeader {
   uint32_t version;               ///< Of the format.
   uint32_t manifestBytes;         ///< Of the manifest, which follows.
   unsigned char manifestHash[32]; ///< SHA-256.
-  /// By whom native code was made: HMAC-SHA256 of what codedText() returns, by
-  /// a user's key; zeros if there is none, or nobody says.
-  unsigned char codeMac[32];
+  /// Who vouches for native code: a public key (Signature.h), and its signature
+  /// of what codedText() returns; zeros if there is none, or nobody does.
+  unsigned char signer[32];
+  unsigned char signature[64];
 };
-static_assert(sizeof(ArtifactHeader) == 80);
+static_assert(sizeof(ArtifactHeader) == 144);
 
 /// What a user vouches for: the manifest, with the hashes of all codes in it,
 /// since programs say what codes are called with.
 inline std::string codedText(const std::string &manifestHash) {
-  return "divisi-native-code-1\n" + manifestHash;
+  return "divisi-native-code-2\n" + manifestHash;
 }
 
 /// The first bytes of every artifact.

@@ -10,7 +10,7 @@
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Sha256.h"
-#include "divisi/Support/UserKey.h"
+#include "divisi/Support/Signature.h"
 #include "divisi/runtime/artifact/ArtifactFile.h"
 #include "divisi/runtime/kernels/HostTensor.h"
 #include "runtime/artifact/ArtifactFormat.h"
@@ -195,9 +195,9 @@ divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
   std::copy_n(hash.data(), hash.size(),
               reinterpret_cast<char *>(header.manifestHash));
   if (!codeKey.empty()) {
-    std::string mac = hmacSha256(codeKey, codedText(hash));
-    std::copy_n(mac.data(), mac.size(),
-                reinterpret_cast<char *>(header.codeMac));
+    std::ranges::copy(publicKeyOf(codeKey), std::begin(header.signer));
+    std::ranges::copy(sign(codeKey, codedText(hash)),
+                      std::begin(header.signature));
   }
 
   Expected<OutputFile> file = OutputFile::create(path);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/Signature.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "divisi/runtime/code/RowCode.h"
 #include "divisi/runtime/comm/Spin.h"
@@ -59,12 +60,31 @@ void Session::Impl::describeEntries() {
   }
 }
 
+/// Why the session does not run native code; empty: it does.
+static std::string whyUntrusted(const ArtifactFile &file,
+                                const SessionOptions &options) {
+  if (options.allowsNativeCode) {
+    return "";
+  }
+  if (file.signer().empty()) {
+    return "nobody has signed it";
+  }
+  std::string key = publicKeyText(file.signer());
+  if (!file.isSignatureRight()) {
+    return "its signature by '" + key + "' is wrong";
+  }
+  bool isTrusted = std::ranges::count(options.trustedKeys, file.signer()) != 0;
+  return isTrusted ? "" : "it is signed by '" + key + "', which is not trusted";
+}
+
 /// Code for the host can do whatever this process can, and code for a GPU reach
 /// all memory that the process has there. Calls can go without the one, and not
 /// without the other. Code for another device is run by who made the session
 /// with it.
 Status Session::Impl::chooseCodes() {
   const pb::Manifest &manifest = *resolved->manifest;
+  std::string untrusted =
+      manifest.codes().empty() ? "" : whyUntrusted(file, options);
   for (const pb::Code &code : manifest.codes()) {
     std::string_view level = levelOfTarget(code.target());
     if (level.empty()) {
@@ -77,21 +97,19 @@ Status Session::Impl::chooseCodes() {
           "it is for " + std::string(level) + ", which this processor is not";
     }
   }
-  bool isTrusted =
-      options.allowsNativeCode ||
-      (!options.codeKey.empty() && file.isSignedBy(options.codeKey));
   bool hasGrids =
       std::ranges::any_of(manifest.codes(), [](const pb::Code &code) {
         return isGridTarget(code.target());
       });
-  if (hasGrids && !isTrusted) {
+  if (hasGrids && !untrusted.empty()) {
     return makeError(ExitCode::Unsupported,
-                     "the artifact's code for GPUs was not made with this "
-                     "user's key; allow native code to run it whoever made it "
-                     "(--allow-native), or compile the model again");
+                     "the artifact's code for GPUs is not run: ", untrusted,
+                     "; trust who signed it (--trust), allow native code "
+                     "whoever made it (--allow-native), or compile the model "
+                     "again");
   }
-  if (nativeCode.codes > 0 && !isTrusted) {
-    nativeCode.refused = "it was not made with this user's key";
+  if (nativeCode.codes > 0 && !untrusted.empty()) {
+    nativeCode.refused = untrusted;
   }
   for (int i = 0; i < manifest.codes_size(); ++i) {
     std::string_view target = manifest.codes(i).target();

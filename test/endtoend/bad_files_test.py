@@ -11,7 +11,7 @@ import bad_models
 import numpy as np
 import onnx
 import pytest
-from conftest import Divisi
+from conftest import HEADER, Divisi
 
 USAGE, FILES, CONTENT, UNSUPPORTED, VERSION = 2, 3, 4, 5, 10
 X = np.ones((2, 3), np.float32)
@@ -241,21 +241,21 @@ def test_names_of_files(divisi, compiled):
 def artifact_with(data, *, version=None, size=None, manifest=None):
     """The artifact with another header, the hash of which is right."""
     old = struct.unpack("<I", data[12:16])[0]
-    text = data[80:80 + old] if manifest is None else manifest
+    text = data[HEADER:HEADER + old] if manifest is None else manifest
     return (data[:8] +
             (data[8:12] if version is None else struct.pack("<I", version)) +
             struct.pack("<I", len(text) if size is None else size) +
-            hashlib.sha256(text).digest() + data[48:80] + text +
-            data[80 + old:])
+            hashlib.sha256(text).digest() + data[48:HEADER] + text +
+            data[HEADER + old:])
 
 
 ARTIFACTS = [
     (CONTENT, "not a Divisi artifact: it does not begin like one",
      lambda data: b"x" + data[1:]),
-    (VERSION, "format version 99; this Divisi reads version 8: update it, or "
+    (VERSION, "format version 99; this Divisi reads version 9: update it, or "
      "compile the model again",
      lambda data: artifact_with(data, version=99)),
-    (VERSION, "format version 1; this Divisi reads version 8: compile the "
+    (VERSION, "format version 1; this Divisi reads version 9: compile the "
      "model again",
      lambda data: artifact_with(data, version=1)),
     (CONTENT, "a manifest of 4294967295 bytes; expected at most ",

@@ -22,6 +22,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "bin" / "divisi"
+# Before an artifact's manifest: magic, version, the manifest's size and hash, who
+# signed, and the signature.
+HEADER = 144
 # One command; a hang must not look like a slow test.
 SECONDS = 500
 

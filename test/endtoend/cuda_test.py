@@ -255,10 +255,15 @@ def test_code_of_others_is_not_run(divisi):
     run = ["run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz"]
     other = {**emulator(), "XDG_DATA_HOME": str(divisi.path("other"))}
     result = divisi(*run, exits=5, env=other)
-    assert ("the artifact's code for GPUs was not made with this user's key; "
-            "allow native code to run it whoever made it (--allow-native), or "
-            "compile the model again") in result.err
+    key = divisi("key", env=emulator()).out.strip()
+    assert (f"the artifact's code for GPUs is not run: it is signed by '{key}', "
+            "which is not trusted; trust who signed it (--trust), allow native "
+            "code whoever made it (--allow-native), or compile the model again"
+            ) in result.err
     divisi(*run, "--allow-native", env=other)
+    divisi.path("keys").write_text(key + "\n")
+    divisi.path("keys").chmod(0o644)
+    divisi(*run, "--trust", "keys", env=other)
 
 
 def test_a_library_that_is_missing_is_named(divisi, needs_products):

@@ -10,10 +10,9 @@ import struct
 
 import numpy as np
 import pytest
-from conftest import load, model
+from conftest import HEADER, load, model
 
 FILE, CONTENT, VERSION = 3, 4, 10
-HEADER = 80  # magic, version, size and hash of the manifest, MAC
 MODELS = ["gpt2", "bert", "llama", "vit", "t5"]
 PLANS = {
     "one": ["--devices", 1],
@@ -67,7 +66,7 @@ def test_native_code_computes_the_same(divisi, name, plan):
     # Another user computes without, and is told so once.
     without, said = run(divisi, "n.divisi", m, "--repeat", 3,
                         env=user(divisi, "other"))
-    assert said.count(REFUSED + "it was not made with this user's key") == 1
+    assert said.count(REFUSED + "it is signed by 'divisi-ed25519 ") == 1
     for key, values in without.items():
         np.testing.assert_array_equal(values, plain[key])
     trusting, said = run(divisi, "n.divisi", m, "--allow-native",
@@ -123,7 +122,7 @@ def compile_text(divisi, text, output, **options):
     divisi.path(output).with_suffix(".mlir").write_text(text)
     options.setdefault("env", user(divisi))
     return divisi("compile", divisi.path(output).with_suffix(".mlir"), "-o",
-                  output, **options)
+                  output, "--data", model("bert").onnx, **options)
 
 
 def is_signed(path):
@@ -148,7 +147,7 @@ def test_code_in_a_dump_is_made_anew(divisi, flags):
     if not flags:
         expect_near(run(divisi, "bad.divisi", m)[0],
                     run(divisi, "n.divisi", m)[0])
-        said = divisi("bench", "bad.mlir", "--inputs", m.inputs,
+        said = divisi("bench", "bad.mlir", "--inputs", m.inputs, "--data", m.onnx,
                       env=user(divisi)).err
         assert "native code" not in said
 
@@ -292,13 +291,24 @@ def code_offset(data):
     return data.index(b"\x7fELF")
 
 
-def test_a_wrong_mac_is_refused(artifact):
+@pytest.mark.parametrize("at", [50, 80, HEADER - 1])
+def test_a_wrong_signature_is_refused(artifact, at):
+    """Of the signer's key, and of both ends of the signature."""
     divisi, m, data = artifact
     bad = bytearray(data)
-    bad[50] ^= 1
+    bad[at] ^= 1
     divisi.path("bad.divisi").write_bytes(bad)
     _, said = run(divisi, "bad.divisi", m)
-    assert REFUSED + "it was not made with this user's key" in said
+    assert REFUSED + "its signature by 'divisi-ed25519 " in said
+    assert "' is wrong" in said
+
+
+def test_code_that_nobody_signed_is_refused(artifact):
+    divisi, m, data = artifact
+    divisi.path("bad.divisi").write_bytes(data[:48] + bytes(HEADER - 48) +
+                                          data[HEADER:])
+    _, said = run(divisi, "bad.divisi", m)
+    assert REFUSED + "nobody has signed it" in said
 
 
 def test_another_program_around_the_code_is_refused(artifact):
@@ -308,7 +318,74 @@ def test_another_program_around_the_code_is_refused(artifact):
     assert bad != data
     divisi.path("bad.divisi").write_bytes(bad)
     _, said = run(divisi, "bad.divisi", m)
-    assert REFUSED + "it was not made with this user's key" in said
+    assert REFUSED + "its signature by 'divisi-ed25519 " in said
+
+
+def key_of(divisi, name, action="show"):
+    return divisi("key", action, env=user(divisi, name)).out
+
+
+def test_a_server_runs_what_a_machine_that_it_trusts_has_signed(artifact):
+    divisi, m, _ = artifact
+    native, _ = run(divisi, "n.divisi", m)
+    server = user(divisi, "server")
+    without, said = run(divisi, "n.divisi", m, env=server)
+    line = key_of(divisi, "user").strip()
+    assert (REFUSED + f"it is signed by '{line}', which is not trusted" in said)
+    assert "results may differ in their last bits" in said
+    trusted = divisi.path("keys")
+    trusted.write_text("# who builds\n" + line + " the CI machine\n")
+    trusted.chmod(0o644)
+    for always in (False, True):
+        if always:
+            divisi.path("server/divisi").mkdir(parents=True, exist_ok=True)
+            trusted.rename(divisi.path("server/divisi/trusted.keys"))
+        got, said = run(divisi, "n.divisi", m,
+                        *([] if always else ["--trust", "keys"]), env=server)
+        assert "native code" not in said
+        for key, values in got.items():
+            np.testing.assert_array_equal(values, native[key])
+    # It cannot sign for them: what it compiles is signed by its own key.
+    compile_native(divisi, m, output="own.divisi", env=server)
+    _, said = run(divisi, "own.divisi", m)
+    own = key_of(divisi, "server").strip()
+    assert own != line
+    assert REFUSED + f"it is signed by '{own}', which is not trusted" in said
+
+
+def test_keys_that_others_may_write_are_not_trusted(artifact):
+    divisi, m, _ = artifact
+    trusted = divisi.path("keys")
+    trusted.write_text(key_of(divisi, "user"))
+    trusted.chmod(0o666)
+    _, said = run(divisi, "n.divisi", m, "--trust", "keys", exits=CONTENT,
+                  env=user(divisi, "server"))
+    assert "is not a file that this user or root alone may write" in said
+    trusted.unlink()
+    os.mkfifo(trusted)
+    run(divisi, "n.divisi", m, "--trust", "keys", exits=CONTENT,
+        env=user(divisi, "server"))
+
+
+def test_key_shows_makes_and_lists(divisi):
+    said = divisi("key", exits=FILE, env=user(divisi)).err
+    assert "'divisi key make' makes one" in said
+    listed = divisi("key", "trusted", env=user(divisi))
+    assert listed.out == "" and "there is no '" in listed.err
+    made = divisi("key", "make", env=user(divisi))
+    assert re.fullmatch(r"divisi-ed25519 [0-9a-f]{64}\n", made.out)
+    assert "who has it signs as this user" in made.err
+    for action in ([], ["show"], ["make"]):
+        assert divisi("key", *action, env=user(divisi)).out == made.out
+    other = key_of(divisi, "other", "make")
+    trusted = divisi.path("user/divisi/trusted.keys")
+    trusted.write_text(other.strip() + " another\n")
+    trusted.chmod(0o600)
+    assert (divisi("key", "trusted", env=user(divisi)).out ==
+            made.out.strip() + " (this user's own)\n" +
+            other.strip() + " another\n")
+    assert ("'burn': expected show, make or trusted"
+            in divisi("key", "burn", env=user(divisi), exits=2).err)
 
 
 def test_a_changed_object_is_damage(artifact):

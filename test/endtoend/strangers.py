@@ -10,6 +10,8 @@ import socket
 import struct
 import time
 
+from conftest import HEADER
+
 NONCE = bytes(range(32))
 
 
@@ -41,7 +43,7 @@ class Secret:
     def __init__(self, key, path):
         content = path.read_bytes()
         size, = struct.unpack("<I", content[12:16])
-        digest = hashlib.sha256(content[80:80 + size])
+        digest = hashlib.sha256(content[HEADER:HEADER + size])
         assert digest.digest() == content[16:48], "the format has changed"
         self.key = self.code(key.encode(), b"hosts")
         self.artifact = self.code(self.key, b"artifact",

@@ -8,7 +8,7 @@ import bad_models
 import numpy as np
 import onnx
 import pytest
-from conftest import ROOT, Divisi, model
+from conftest import HEADER, ROOT, Divisi, model
 from onnx import helper
 from written_programs import write_program
 
@@ -66,7 +66,9 @@ def test_overview_lists_the_verbs(divisi):
          "rules     generate substitution rules, check what they entail, or "
          "select some",
          "solve     find the cheapest strategies of a planning problem, or "
-         "--check a solution", "version   print the versions of this program "
+         "--check a solution",
+         "key       print this user's public key, make one, or list whose "
+         "native code runs", "version   print the versions of this program "
                                "and its parts")
     assert re.fullmatch(r"divisi [\d.]+ \(artifacts of version \d+, LLVM "
                         r"22[\d.]+\)\n", divisi("version").out)
@@ -257,11 +259,11 @@ def test_weights_that_are_not_there(divisi):
 def rehashed(data, old, new):
     """The artifact with `new` for `old` in its manifest."""
     size = struct.unpack("<I", data[12:16])[0]
-    manifest = data[80:80 + size]
+    manifest = data[HEADER:HEADER + size]
     assert old in manifest and len(old) == len(new)
     manifest = manifest.replace(old, new)
-    return (data[:16] + hashlib.sha256(manifest).digest() + data[48:80] +
-            manifest + data[80 + size:])
+    return (data[:16] + hashlib.sha256(manifest).digest() + data[48:HEADER] +
+            manifest + data[HEADER + size:])
 
 
 def test_artifact_without_a_report(copy):

@@ -157,17 +157,21 @@ def mutate_number(rng, value):
     return rng.choice(choices) % 2**64
 
 
+# As test/endtoend/conftest.py says.
+HEADER = 144
+
+
 def mutate_manifest(rng, data):
     """An artifact whose manifest is wrong, and says so nowhere."""
     [size] = struct.unpack("<I", data[12:16])
-    manifest = data[80:80 + size]
+    manifest = data[HEADER:HEADER + size]
     change = mutate_wire if rng.random() < 0.85 else mutate_bytes
     manifest = change(rng, manifest)
     # Sections keep their places unless the manifest outgrows its own.
-    room = max(len(manifest), (80 + size + 4095) // 4096 * 4096 - 80)
-    rest = data[80 + room:]
+    room = max(len(manifest), (HEADER + size + 4095) // 4096 * 4096 - HEADER)
+    rest = data[HEADER + room:]
     return (data[:12] + struct.pack("<I", len(manifest)) +
-            hashlib.sha256(manifest).digest() + data[48:80] +
+            hashlib.sha256(manifest).digest() + data[48:HEADER] +
             manifest.ljust(room, b"\0") + rest)
 
 

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("DIVISI_BUILD", HERE.parents[1] / "build"))
 STAGES = ("import", "plan", "partition", "schedule", "lower")
-HEADER = 80  # bytes of an artifact before its manifest
+HEADER = 144  # bytes of an artifact before its manifest
 
 
 def value(name, shape, kind=TensorProto.FLOAT):

@@ -95,7 +95,7 @@ TEST_F(ArtifactFileTest, theSameContentGivesTheSameBytes) {
 TEST_F(ArtifactFileTest, everyFlippedBitBeforeTheDataIsFound) {
   ASSERT_TRUE(write().isOk());
   std::string good = read();
-  size_t manifestEnd = 80 + static_cast<unsigned char>(good[12]) +
+  size_t manifestEnd = 144 + static_cast<unsigned char>(good[12]) +
                        256 * static_cast<unsigned char>(good[13]);
   for (size_t i = 0; i < manifestEnd; ++i) {
     std::string bad = good;
@@ -132,14 +132,14 @@ TEST_F(ArtifactFileTest, anotherVersionHasItsOwnCode) {
   std::string other = read();
   for (auto [version, advice] :
        {std::pair(1, ": compile the model again"),
-        std::pair(9, ": update it, or compile the model again")}) {
+        std::pair(10, ": update it, or compile the model again")}) {
     other[8] = static_cast<char>(version);
     overwrite(other);
     EXPECT_EQ(open().code(), ExitCode::Version);
     EXPECT_THAT(open().message(),
                 testing::EndsWith("artifact of format version " +
                                   std::to_string(version) +
-                                  "; this Divisi reads version 8" + advice));
+                                  "; this Divisi reads version 9" + advice));
   }
 }
 
@@ -248,7 +248,7 @@ TEST_F(ArtifactFileTest, everyChunkHasAChecksum) {
   auto size = static_cast<uint32_t>(text.size());
   std::memcpy(content.data() + 12, &size, 4);
   content.replace(16, hash.size(), hash);
-  content.replace(80, text.size(), text);
+  content.replace(144, text.size(), text);
   overwrite(content);
   EXPECT_EQ(open().code(), ExitCode::Invalid);
   EXPECT_THAT(open().message(),

@@ -179,7 +179,7 @@ TEST(SessionTest, noDamagedByteGoesUnseenThatARankReads) {
     uint32_t manifestBytes;
     std::memcpy(&manifestBytes, good.data() + 12, 4);
     for (size_t i = 0; i < good.size(); i += i < 4000 ? 7 : 1) {
-      bool isPadding = i >= 80 + manifestBytes && i < 4096;
+      bool isPadding = i >= 144 + manifestBytes && i < 4096;
       std::string bad = good;
       bad[i] = static_cast<char>(bad[i] ^ (1 << i % 8));
       auto y = runContent(bad);

@@ -54,9 +54,11 @@ public:
   /// The SHA-256 of the manifest, in hexadecimal: with the hashes in there, of
   /// all that the artifact has.
   const std::string &hash() const;
-  /// Whether who wrote the artifact vouches for its native code by the user's
-  /// key `key` (UserKey.h).
-  bool isSignedBy(const std::string &key) const;
+  /// The public key (Signature.h) of who vouches for its native code, as the
+  /// artifact says; empty if nobody does.
+  const std::string &signer() const;
+  /// Whether that is so: who has the secret of signer() has signed it.
+  bool isSignatureRight() const;
   /// What the artifact says; lives as long as this object.
   const artifact::Manifest &manifest() const;
   /// The bytes of the whole global; empty where it begins as zeros. They live
@@ -100,7 +102,8 @@ struct GlobalData {
 /// a temporary name, and returns how many bytes that are. The globals' places
 /// and hashes and the file's size are filled in here; globals of equal bytes
 /// share one section. `codes` are the bytes of the manifest's codes, in order.
-/// Who has the key `codeKey` vouches for them, unless that is empty.
+/// Who has the secret key `codeKey` (UserKey.h) signs them, unless that is
+/// empty.
 /// The same arguments give the same bytes. Fails with Usage if `data` does not
 /// fit the globals or `codes` the codes, with File if the file cannot be
 /// written.

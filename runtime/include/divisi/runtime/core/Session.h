@@ -82,9 +82,9 @@ struct SessionOptions {
   /// and given to it as one from then on, where it can do that. Traces show
   /// tasks, so nothing is recorded with `trace`.
   bool usesGraphs = true;
-  /// Native code of an artifact is run if who made it vouches for it by this
-  /// key (UserKey.h) ...
-  std::string codeKey;
+  /// Native code of an artifact is run if one of these public keys
+  /// (Signature.h) has signed it ...
+  std::vector<std::string> trustedKeys;
   /// ... or whoever made it. Else calls go without.
   bool allowsNativeCode = false;
   /// What ArtifactFile::hash() has to be, where others agreed on it before;
