@@ -236,7 +236,7 @@ def test_names_of_files(divisi, compiled):
 
 
 # Artifacts. The header: magic, u32 version, u32 manifest size, SHA-256,
-# MAC of native code.
+# who has signed native code, and the signature.
 
 def artifact_with(data, *, version=None, size=None, manifest=None):
     """The artifact with another header, the hash of which is right."""
@@ -261,9 +261,9 @@ ARTIFACTS = [
     (CONTENT, "a manifest of 4294967295 bytes; expected at most ",
      lambda data: artifact_with(data, size=(1 << 32) - 1)),
     (CONTENT, "its manifest is cut off; the file may be truncated",
-     lambda data: data[:90]),
+     lambda data: data[:HEADER + 10]),
     (CONTENT, "its manifest does not match its hash",
-     lambda data: data[:90] + b"\0" + data[91:]),
+     lambda data: data[:HEADER + 10] + b"\0" + data[HEADER + 11:]),
     (CONTENT, "its manifest cannot be parsed",
      lambda data: artifact_with(data, manifest=b"\xff")),
     (CONTENT, " bytes, expected ", lambda data: data + b"\0"),
