@@ -121,7 +121,17 @@ static Status addPrecision(const GivenOptions &given,
   if (!given.keepF32.empty() && type.empty()) {
     return Status(ExitCode::Usage, "--keep-f32 needs --precision; give both");
   }
-  options = {type, given.keepF32};
+  std::string sums = given.reducePrecision.value_or("f32");
+  if (sums != "f32" && sums != "bf16" && sums != "f16") {
+    return usage("--reduce-precision", sums, "bf16, f16 or f32");
+  }
+  if (sums != "f32" && sums != type) {
+    return Status(ExitCode::Usage,
+                  "--reduce-precision " + sums + " needs --precision " + sums +
+                      ": parts of sums travel in the type of the product that "
+                      "makes them; give both");
+  }
+  options = {type, given.keepF32, sums != "f32"};
   return Status();
 }
 

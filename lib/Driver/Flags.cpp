@@ -59,7 +59,13 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
           cl::value_desc("NAME,..."), cl::CommaSeparated,
           cl::desc(
               "with --precision: nodes, scopes, operators, weights or outputs "
-              "that stay f32, too; * and ? stand for any characters")) {}
+              "that stay f32, too; * and ? stand for any characters")),
+      reducePrecision(
+          "reduce-precision", cl::sub(verb), on(ActsOn::Import),
+          cl::value_desc("bf16|f16|f32"),
+          cl::desc("with --precision: the type of sums of products with "
+                   "weights, in which their parts travel between devices "
+                   "(default: f32)")) {}
 
 static std::vector<std::string> textsOf(const cl::list<std::string> &flag) {
   return {flag.begin(), flag.end()};
@@ -74,6 +80,9 @@ void ImportFlags::fill(GivenOptions &options) const {
     options.precision = precision.getValue();
   }
   options.keepF32 = textsOf(keepF32);
+  if (reducePrecision.getNumOccurrences()) {
+    options.reducePrecision = reducePrecision.getValue();
+  }
 }
 
 Status ImportFlags::readTensors(ImportOptions &options) const {

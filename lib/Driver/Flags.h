@@ -26,7 +26,7 @@ namespace divisi {
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
   /// Adds --data, --dim, --shape, --shapes-from, --constant, --constants-from,
-  /// --leave-out, --precision and --keep-f32 to `verb`.
+  /// --leave-out, --precision, --keep-f32 and --reduce-precision to `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given, but files, to `options`.
   void fill(GivenOptions &options) const;
@@ -44,6 +44,7 @@ struct ImportFlags {
   llvm::cl::list<std::string> leaveOut;
   llvm::cl::opt<std::string> precision;
   llvm::cl::list<std::string> keepF32;
+  llvm::cl::opt<std::string> reducePrecision;
 };
 
 /// What the planner is asked for.

@@ -29,15 +29,17 @@ namespace {
 class Lowering {
 public:
   Lowering(func::FuncOp function, FloatType narrow,
-           const DenseSet<Operation *> &named)
-      : function_(function), narrow_(narrow), origins_(function), named_(named),
-        choice_(function, origins_, named) {}
+           const DenseSet<Operation *> &named, bool narrowsSums)
+      : function_(function), narrow_(narrow), narrowsSums_(narrowsSums),
+        origins_(function), named_(named), choice_(function, origins_, named) {}
 
   /// Adds to `record` what it does.
   void run(PrecisionRecord &record);
 
 private:
   void count(Operation *op, PrecisionRecord &record) const;
+  /// Whether `op` is a product with weights whose sum becomes narrow.
+  bool isNarrowSum(Operation *op) const;
   void rewrite(Operation *op);
   void rewriteReturn(func::ReturnOp op);
   Value inNarrow(Value value);
@@ -46,6 +48,7 @@ private:
 
   func::FuncOp function_;
   FloatType narrow_;
+  bool narrowsSums_;
   Origins origins_;
   const DenseSet<Operation *> &named_;
   TypeChoice choice_;
@@ -141,6 +144,11 @@ static bool isCounted(Operation *op) {
   return isa<nn::LoopInterface>(op) && op->getNumOperands() > 0 && hasF32(op);
 }
 
+bool Lowering::isNarrowSum(Operation *op) const {
+  return narrowsSums_ && roundingOf(op) == nn::Rounding::SumsProducts &&
+         choice_.isNarrow(op) && choice_.isActivation(op->getResult(0));
+}
+
 void Lowering::count(Operation *op, PrecisionRecord &record) const {
   if (llvm::all_of(op->getResults(),
                    [&](Value v) { return origins_.isStatic(v); })) {
@@ -149,6 +157,7 @@ void Lowering::count(Operation *op, PrecisionRecord &record) const {
   nn::Rounding rounding = roundingOf(op);
   if (choice_.isNarrow(op)) {
     ++record.narrowOperators;
+    record.narrowSums += isNarrowSum(op);
   } else if (named_.contains(op)) {
     ++record.named;
   } else if (op->getNumResults() == 1 &&
@@ -184,7 +193,7 @@ void Lowering::rewrite(Operation *op) {
   nn::Rounding rounding = roundingOf(op);
   bool keepsResult = rounding == nn::Rounding::SumsProducts ||
                      rounding == nn::Rounding::SumsElements;
-  if (!isNarrow || keepsResult) {
+  if (!isNarrow || (keepsResult && !isNarrowSum(op))) {
     return;
   }
   for (Value result : op->getResults()) {
@@ -356,7 +365,7 @@ divisi::lowerPrecision(ModuleOp module, const PrecisionOptions &options) {
     StoredWeights before(entry);
     record.bytesBefore += before.countBytes();
     alreadyNarrow += before.count(narrow);
-    Lowering(entry, narrow, finder.named).run(record);
+    Lowering(entry, narrow, finder.named, options.narrowSums).run(record);
     StoredWeights after(entry);
     record.bytesAfter += after.countBytes();
     record.narrowWeights += after.count(narrow);

@@ -85,6 +85,10 @@ std::string divisi::describe(const PrecisionRecord &record) {
   if (wide > 0) {
     text += "; " + countOf(wide, "operator") + " stayed f32 (" + kept + ")";
   }
+  if (record.narrowSums > 0) {
+    text += "; " + countOf(record.narrowSums, "sum") + " of products became " +
+            record.type + ", in which their parts travel";
+  }
   if (record.wideWeights > 0) {
     text += "; " + countOf(record.wideWeights, "weight") + " stayed f32";
   }

@@ -185,8 +185,8 @@ static LogicalResult contractCodes(nn::MatmulOp op, PatternRewriter &rewriter) {
   if (zero && typeOf(zero).getRank() != 0) {
     zero = nn::ReshapeOp::create(rewriter, loc, zero, ArrayRef<int64_t>());
   }
-  Value sums = nn::MatmulIntegerOp::create(
-      rewriter, loc, a->x, b->x, zero, op.getLabels(), a->zero, b->zero);
+  Value sums = nn::MatmulIntegerOp::create(rewriter, loc, a->x, b->x, zero,
+                                           op.getLabels(), a->zero, b->zero);
   rewriter.replaceOp(op, scaled(rewriter, loc, sums, scales[0], scales[1]));
   return success();
 }
@@ -224,8 +224,7 @@ static LogicalResult scaleSums(nn::MulOp op, PatternRewriter &rewriter) {
 static nn::DequantizeOp dequantizeFor(Value value) {
   auto op = value.getDefiningOp<nn::DequantizeOp>();
   return op && op->hasOneUse() && hasBytes(op.getX()) && isOne(op.getScale()) &&
-                 isOne(op.getZero()) &&
-                 typeOf(value).getElementType().isF32()
+                 isOne(op.getZero()) && typeOf(value).getElementType().isF32()
              ? op
              : nullptr;
 }
@@ -266,8 +265,8 @@ public:
 /// Who reads codes reads a quarter of the bytes of numbers: each user gets
 /// numbers of its own, which its call can make.
 static void repeatForUsers(func::FuncOp function) {
-  for (auto op : llvm::make_early_inc_range(
-           function.getOps<nn::DequantizeOp>())) {
+  for (auto op :
+       llvm::make_early_inc_range(function.getOps<nn::DequantizeOp>())) {
     if (!hasBytes(op.getX())) {
       continue;
     }

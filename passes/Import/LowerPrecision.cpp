@@ -34,6 +34,7 @@ public:
     divisi::PrecisionOptions options;
     options.type = precision;
     options.keepF32.assign(keepF32.begin(), keepF32.end());
+    options.narrowSums = narrowSums;
     divisi::Expected<divisi::PrecisionRecord> record =
         divisi::lowerPrecision(getOperation(), options);
     if (!record) {

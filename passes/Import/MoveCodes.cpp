@@ -68,9 +68,8 @@ public:
     SmallVector<Value> operands;
     rewriter.setInsertionPoint(user);
     for (Value operand : user->getOperands()) {
-      operands.push_back(operand == op->getResult(0)
-                             ? x
-                             : alike(operand, user, x, rewriter));
+      operands.push_back(
+          operand == op->getResult(0) ? x : alike(operand, user, x, rewriter));
     }
     Operation *made = rewriter.clone(*user);
     made->setOperands(operands);
@@ -110,8 +109,8 @@ private:
 };
 } // namespace
 
-/// A reshape of codes, or of what becomes codes, that only adds or drops dims of
-/// extent 1 comes before a transpose, so that that one can come later.
+/// A reshape of codes, or of what becomes codes, that only adds or drops dims
+/// of extent 1 comes before a transpose, so that that one can come later.
 static LogicalResult reshapeBefore(nn::ReshapeOp op,
                                    PatternRewriter &rewriter) {
   auto transpose = op.getX().getDefiningOp<nn::TransposeOp>();
@@ -151,12 +150,12 @@ static LogicalResult reshapeBefore(nn::ReshapeOp op,
   }
   for (int64_t extent : to) {
     permutation.push_back(
-        extent == 1 ? nextOne++
-                    : ones + (llvm::find(sorted, wide[next++]) -
-                              sorted.begin()));
+        extent == 1
+            ? nextOne++
+            : ones + (llvm::find(sorted, wide[next++]) - sorted.begin()));
   }
-  Value reshaped = nn::ReshapeOp::create(rewriter, op.getLoc(),
-                                         transpose.getX(), shape);
+  Value reshaped =
+      nn::ReshapeOp::create(rewriter, op.getLoc(), transpose.getX(), shape);
   rewriter.replaceOpWithNewOp<nn::TransposeOp>(op, reshaped, permutation);
   return success();
 }
@@ -186,8 +185,7 @@ static bool isInverse(nn::QuantizeOp op, const Codes &codes) {
   Attribute scale = splatOf(op.getScale());
   return zero == codes.zero && scale && scale == splatOf(codes.scale) &&
          op.getBlock() == 1 && comesBack(scale) &&
-         typeOf(op.getY()).getElementType() ==
-             typeOf(codes.x).getElementType();
+         typeOf(op.getY()).getElementType() == typeOf(codes.x).getElementType();
 }
 
 /// `value`, which is moved from what `op` would only undo, in codes; null if it

@@ -192,7 +192,9 @@ def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
   let options = [
     Option<"precision", "precision", "std::string", "", "bf16 or f16">,
     ListOption<"keepF32", "keep-f32", "std::string",
-               "Names of nodes, scopes, operators and weights that stay f32">];
+               "Names of nodes, scopes, operators and weights that stay f32">,
+    Option<"narrowSums", "narrow-sums", "bool", "false",
+           "Whether sums of products with weights are narrow, too">];
   let statistics = [
     Statistic<"numNarrowed", "narrowed", "Operators that became narrow">];
 }

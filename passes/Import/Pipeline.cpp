@@ -55,6 +55,7 @@ void divisi::buildImportPipeline(OpPassManager &manager,
     LowerPrecisionOptions options;
     options.precision = precision.type;
     options.keepF32.assign(precision.keepF32.begin(), precision.keepF32.end());
+    options.narrowSums = precision.narrowSums;
     manager.addPass(createLowerPrecision(options));
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
@@ -77,6 +78,9 @@ struct ImportPipelineOptions
       *this, "precision", llvm::cl::desc("bf16 or f16 (default: as it is)")};
   ListOption<std::string> keepF32{*this, "keep-f32",
                                   llvm::cl::desc("names of what stays f32")};
+  Option<bool> narrowSums{
+      *this, "narrow-sums",
+      llvm::cl::desc("sums of products with weights are so, too")};
   Option<bool> integers{*this, "integers",
                         llvm::cl::desc("multiply quantized numbers in integers "
                                        "(default: in floats)")};
@@ -90,7 +94,8 @@ void divisi::registerImportPipeline() {
       [](OpPassManager &manager, const ImportPipelineOptions &options) {
         buildImportPipeline(manager,
                             {options.precision,
-                             {options.keepF32.begin(), options.keepF32.end()}},
+                             {options.keepF32.begin(), options.keepF32.end()},
+                             options.narrowSums},
                             options.integers);
       });
 }

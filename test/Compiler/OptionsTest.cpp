@@ -59,6 +59,8 @@ TEST(Options, AMistakeIsNamedAsTheCommandLineNamesIt) {
        "--precision '': expected bf16 or f16"},
       {[](GivenOptions &given) { given.keepF32 = {"a"}; },
        "--keep-f32 needs --precision; give both"},
+      {[](GivenOptions &given) { given.reducePrecision = "f64"; },
+       "--reduce-precision 'f64': expected bf16, f16 or f32"},
       {[](GivenOptions &given) { given.keep = {"a"}; },
        "--keep needs --replan; give both"},
       {[](GivenOptions &given) { given.memoryLimit = "7XB"; },

@@ -45,6 +45,10 @@ TEST(PrecisionRecordTest, saysWhatBecameNarrowAndWhyTheRestDidNot) {
   all.narrowOperators = 2;
   EXPECT_EQ(describe(all), "2 operators and 0 weights became bf16; 0 B of "
                            "weights became 0 B");
+  all.narrowSums = 1;
+  EXPECT_EQ(describe(all), "2 operators and 0 weights became bf16; 1 sum of "
+                           "products became bf16, in which their parts travel; "
+                           "0 B of weights became 0 B");
 }
 
 TEST(PrecisionRecordTest, isNotedOnAModule) {

@@ -15,7 +15,8 @@ LOWER = "Lower (if the input is not lowered)"
 VALUES = {
     "constant": "y=m.inputs.npz", "constants-from": "m.inputs.npz",
     "dim": "n=2", "shape": "x=4x16", "shapes-from": "m.inputs.npz",
-    "precision": "bf16", "keep-f32": "matmul", "leave-out": "choose-formats",
+    "precision": "bf16", "keep-f32": "matmul",
+    "reduce-precision": "f32", "leave-out": "choose-formats",
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "memory-limit": "1GiB", "max-axes": "2",
     "mesh": "2", "seed": "1",

@@ -122,6 +122,44 @@ def test_sums_are_whole_before_they_are_rounded(divisi):
     assert "bf16" in {element for element, layout in local}
 
 
+@pytest.mark.parametrize("element", ["bf16", "f16"])
+@pytest.mark.parametrize("plan", [
+    ("--devices", 4, "--tensor-parallel-size", 4),
+    ("--mesh", "2x2", "--solver", "random", "--seed", 5),
+    ("--mesh", "3", "--solver", "random", "--seed", 6)], ids=str)
+def test_sums_travel_in_the_type_that_is_asked_for(divisi, plan, element):
+    m = model("gpt2")
+    flags = (m.onnx, *m.shapes, *plan, "--precision", element)
+    times, wide = [], []
+    for sums in ("f32", element):
+        made = divisi("compile", *flags, "--reduce-precision", sums,
+                      "--dump-after", "partition", "-o", "m.divisi")
+        said = f"sums of products became {element}, in which their parts travel"
+        assert (said in made.err) == (sums == element)
+        program = divisi.path("gpt2.partition.mlir").read_text()
+        travels = re.findall(r"spmd\.(?:all_reduce|reduce_scatter) .* : "
+                             r"tensor<[0-9x]*x(\w+), ", program)
+        assert (element in travels) >= (sums == element)
+        wide.append(travels.count("f32"))
+        times.append(int(re.search(r"[{ ]nanoseconds = (\d+)", re.search(
+            r"divisi\.plan = {[^}]*}", program)[0])[1]))
+        divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
+    if "random" not in plan:
+        # The products that inputs meet first stay f32, and an embedding.
+        assert wide[1] < wide[0] and times[1] < times[0]
+
+
+def test_sums_are_no_wider_than_products(divisi):
+    m = model("gpt2")
+    for flags in ((), ("--precision", "f16")):
+        refused = divisi("compile", m.onnx, *m.shapes, *flags,
+                         "--reduce-precision", "bf16", "-o", "m.divisi",
+                         exits=2)
+        assert ("--reduce-precision bf16 needs --precision bf16: parts of sums "
+                "travel in the type of the product that makes them; give both"
+                ) in refused.err
+
+
 def test_names_keep_their_f32(divisi):
     m = model("gpt2")
     flags = (m.onnx, *m.shapes, "--precision", "bf16")

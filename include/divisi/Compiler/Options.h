@@ -40,6 +40,8 @@ struct GivenOptions {
   std::vector<std::string> leaveOut;    ///< --leave-out, names of passes.
   std::optional<std::string> precision; ///< --precision, `bf16` or `f16`.
   std::vector<std::string> keepF32;     ///< --keep-f32, with a precision.
+  /// --reduce-precision, `bf16`, `f16` or `f32`.
+  std::optional<std::string> reducePrecision;
 
   std::vector<std::string> data; ///< --data, files and folders of a dump.
 

@@ -24,6 +24,9 @@
 //   %p = softmax %m : f32
 //   %b = cast %p : bf16
 //
+// If sums are narrow, a product with weights has a narrow result, which is cast
+// behind it: where a plan splits its sum, the summands are narrow, too.
+//
 // The bias of a sum, and other operators on it alone, come before its cast.
 // Tables of positions and masks, made of integers and constants alone, stay
 // f32, and so do values computed once from weights. So do the products nearest
@@ -53,6 +56,9 @@ struct PrecisionOptions {
   /// Names of nodes, scopes, operators and weights that stay f32, as
   /// nn::isNamed takes them; a result of the model by its name.
   std::vector<std::string> keepF32;
+  /// Whether results of products with weights become `type`, too: summands of
+  /// them then travel between devices in it, and not in f32.
+  bool narrowSums = false;
 };
 
 /// What lowerPrecision has changed.
@@ -61,12 +67,13 @@ struct PrecisionRecord {
   // Operators with floats, but those that @init computes.
   int64_t narrowOperators = 0; ///< Became `type`.
   int64_t sensitive = 0;       ///< Stayed f32: norms, softmax, exponentials ...
-  int64_t between = 0; ///< Stayed f32: serve only such, or follow from them.
-  int64_t sums = 0;    ///< Stayed f32: finish a sum, which is cast then.
-  int64_t joins = 0;   ///< Stayed f32: add activations of one size.
-  int64_t first = 0;   ///< Stayed f32: products that inputs meet first.
-  int64_t tables = 0;  ///< Stayed f32: positions, masks.
-  int64_t named = 0;   ///< Stayed f32: PrecisionOptions::keepF32 names them.
+  int64_t between = 0;    ///< Stayed f32: serve only such, or follow from them.
+  int64_t sums = 0;       ///< Stayed f32: finish a sum, which is cast then.
+  int64_t joins = 0;      ///< Stayed f32: add activations of one size.
+  int64_t first = 0;      ///< Stayed f32: products that inputs meet first.
+  int64_t tables = 0;     ///< Stayed f32: positions, masks.
+  int64_t named = 0;      ///< Stayed f32: PrecisionOptions::keepF32 names them.
+  int64_t narrowSums = 0; ///< Products with weights whose sums are `type`.
   // What of the weights is stored.
   int64_t narrowWeights = 0, wideWeights = 0; ///< How many tensors.
   int64_t bytesBefore = 0, bytesAfter = 0;    ///< Of all weights.
@@ -86,6 +93,7 @@ void forEachCount(Record &record, Field field) {
   field("f32_first", record.first);
   field("f32_tables", record.tables);
   field("f32_named", record.named);
+  field("narrow_sums", record.narrowSums);
   field("narrow_weights", record.narrowWeights);
   field("f32_weights", record.wideWeights);
   field("weight_bytes_before", record.bytesBefore);

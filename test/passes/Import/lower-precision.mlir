@@ -3,7 +3,7 @@
 // Products take bf16 and leave their sums in f32, which are cast once the bias
 // is added; the weight is cast where it is read, and what comes out is f32.
 // CHECK: f32_sums = 1 : i64
-// CHECK-SAME: narrow_operators = 2 : i64, narrow_weights = 1 : i64, type = "bf16", weight_bytes_after = 80 : i64, weight_bytes_before = 144 : i64
+// CHECK-SAME: narrow_operators = 2 : i64, narrow_sums = 0 : i64, narrow_weights = 1 : i64, type = "bf16", weight_bytes_after = 80 : i64, weight_bytes_before = 144 : i64
 // CHECK-LABEL: func @mlp
 // CHECK-SAME: %[[X:.*]]: tensor<2x8xf32>
 // CHECK-NEXT: %[[XN:.*]] = nn.cast %[[X]] : (tensor<2x8xf32>) -> tensor<2x8xbf16>
