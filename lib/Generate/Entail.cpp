@@ -69,9 +69,7 @@ private:
     }
     rule->name = "equation";
     rule->summary = summaryOf(*rule);
-    questions_.push_back(obligationsOf(*rule, instantiator_,
-                                       definitions_ ? PassThroughQuery::Tested
-                                                    : PassThroughQuery::None));
+    questions_.push_back(obligationsOf(*rule, instantiator_));
     rules_.push_back(std::move(*rule));
     if (rules_.size() == mostAtOnce) {
       ask();

@@ -161,8 +161,7 @@ void VocabularyRun::pend(Pending pending) {
   } else {
     pending.rule = std::move(*rule);
     pending.rule.name = "candidate";
-    pending.obligations =
-        obligationsOf(pending.rule, all_.instantiator, PassThroughQuery::None);
+    pending.obligations = obligationsOf(pending.rule, all_.instantiator);
   }
   pending_.push_back(std::move(pending));
   if (pending_.size() == kMostPending) {

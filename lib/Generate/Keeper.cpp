@@ -180,6 +180,11 @@ void Keeper::prove(size_t jobs) {
              [&](const ProofResult &proof) {
                Kept &kept = kept_[next++];
                kept.isProved = proof.isProved;
+               if (!kept.isProved && proof.weaker) {
+                 // Samples showed no difference that there is.
+                 kept.rule.numericClass = proof.weaker;
+                 kept.isProved = true;
+               }
                if (!kept.isProved) {
                  kept.rule.open = "no axioms were found that say so";
                }
@@ -222,8 +227,7 @@ void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts,
   while (!left.empty()) {
     std::vector<Obligations> questions;
     for (size_t at : left) {
-      questions.push_back(
-          obligationsOf(kept_[at].rule, instantiator_, PassThroughQuery::None));
+      questions.push_back(obligationsOf(kept_[at].rule, instantiator_));
     }
     auto usable = [&](size_t number, size_t steps) {
       return usableAxioms(saidByOthers(kept_, left[number], isDropped),

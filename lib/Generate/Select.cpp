@@ -40,8 +40,7 @@ divisi::rewrite::selectApplied(const std::vector<Rule> &generated,
   for (const Rule &rule : generated) {
     if (!rule.open && canTakeLess(rule, instantiator)) {
       useful.push_back(rule);
-      questions.push_back(
-          obligationsOf(rule, instantiator, PassThroughQuery::None));
+      questions.push_back(obligationsOf(rule, instantiator));
     }
   }
   auto prover = proverFrom(symbolicAxioms(others, others, instantiator),

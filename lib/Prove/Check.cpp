@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Prove/Check.h"
+#include "divisi/Prove/ElementProver.h"
 #include "divisi/Prove/Parallel.h"
 
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <utility>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -20,14 +22,12 @@ using namespace divisi::rewrite;
 static constexpr size_t kMostPerRanks = 81;
 
 Obligations divisi::rewrite::obligationsOf(const Rule &rule,
-                                           Instantiator &instantiator,
-                                           PassThroughQuery passThrough) {
+                                           Instantiator &instantiator) {
   Obligations result;
   for (const Rule &each : withOperators(rule)) {
     for (const TypeBinding &binding : allTypeBindings(each, {})) {
       for (const Ranks &ranks : allRanks(each)) {
-        if (auto made =
-                makeSymbolic(each, ranks, binding, passThrough, instantiator)) {
+        if (auto made = makeSymbolic(each, ranks, binding, instantiator)) {
           result.push_back(std::move(*made));
         }
       }
@@ -52,15 +52,10 @@ divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
   std::vector<std::string> types(named.begin(), named.end());
   std::vector<SymbolicRule> result;
   for (const Rule &axiom : axioms) {
-    // Of axioms, those alone are followed that say what an operator is.
-    PassThroughQuery passThrough = axiom.isDefinition
-                                       ? PassThroughQuery::Declared
-                                       : PassThroughQuery::None;
     for (const Rule &each : withOperators(axiom)) {
       for (const TypeBinding &binding : allTypeBindings(each, types)) {
         for (const Ranks &ranks : allRanks(each)) {
-          if (auto made = makeSymbolic(each, ranks, binding, passThrough,
-                                       instantiator)) {
+          if (auto made = makeSymbolic(each, ranks, binding, instantiator)) {
             result.push_back(std::move(*made));
           }
         }
@@ -182,6 +177,12 @@ static void addProof(const Rule &rule, const Obligations &obligations,
     return;
   }
   verdict.status = RuleStatus::Refused;
+  if (proof.weaker) {
+    verdict.refusal = Refusal{
+        Gate::Floats, std::string("it is not ") + spell(*rule.numericClass) +
+                          " but " + spell(*proof.weaker) + ": " + proof.open};
+    return;
+  }
   verdict.refusal =
       Refusal{Gate::Proof, "it does not follow from the axioms: " + proof.open};
 }
@@ -231,7 +232,9 @@ void divisi::rewrite::proveRules(
   std::vector<Rule> leftRules;
   std::vector<Obligations> leftObligations;
   for (size_t i = 0; i != proofs.size(); ++i) {
-    if (!proofs[i].isProved) {
+    bool isLeft = !limits.byElements ||
+                  std::ranges::all_of(obligations[i], isLeftToAxioms);
+    if (!proofs[i].isProved && isLeft) {
       left.push_back(i);
       leftRules.push_back(rules[i]);
       leftObligations.push_back(obligations[i]);
@@ -246,9 +249,12 @@ void divisi::rewrite::proveRules(
   askAxioms(leftRules, leftObligations, axioms, limits, instantiator,
             [&](const ProofResult &proof) {
               size_t at = left[next++];
-              double before = proofs[at].seconds;
-              proofs[at] = proof;
-              proofs[at].seconds += before;
+              ProofResult before = std::exchange(proofs[at], proof);
+              proofs[at].seconds += before.seconds;
+              proofs[at].weaker = before.weaker;
+              if (!proof.isProved && !before.open.empty()) {
+                proofs[at].open += "; by elements: " + before.open;
+              }
               tellUpTo(at + 1);
             });
   tellUpTo(proofs.size());

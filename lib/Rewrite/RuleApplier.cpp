@@ -91,6 +91,10 @@ Status Site::checkVariables() const {
       return declined("it changes the range, of which " +
                       std::string(rt::stringify(type)) + " has little");
     }
+    if (isNarrow && rule_.numericClass == NumericClass::Discontinuous) {
+      return declined("rounding may turn over what it decides, and " +
+                      std::string(rt::stringify(type)) + " rounds much");
+    }
   }
   return Status();
 }

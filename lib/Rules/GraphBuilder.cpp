@@ -12,7 +12,7 @@
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Rules/RuleNames.h"
 #include "lib/Rules/OperatorForms.h"
-#include "lib/Rules/PassThrough.h"
+#include "lib/Rules/Pointwise.h"
 
 #include <algorithm>
 #include <map>
@@ -183,10 +183,7 @@ Status GraphBuilder::build(const Node &node,
   call.result = fromMLIR((*op)->getResult(0).getType());
   LoopNest nest = llvm::cast<nn::LoopInterface>(*op).getLoopNest();
   call.effort = effortOf(nest);
-  if (wantsPassThrough_) {
-    call.passThrough = passThroughDims(nest);
-    call.isElementwise = isElementwise(nest, call.passThrough);
-  }
+  call.isElementwise = isElementwise(nest);
   add(node.name, *op);
   return Status();
 }

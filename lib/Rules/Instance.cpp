@@ -28,8 +28,8 @@ Instantiator::~Instantiator() = default;
 Expected<CallGraph>
 Instantiator::instantiate(const Rule &rule, const Graph &side,
                           const std::vector<TensorForm> &variables,
-                          const Assignment &assignment, const TypeChoice &types,
-                          bool wantsPassThrough) {
+                          const Assignment &assignment,
+                          const TypeChoice &types) {
   mlir::Block block;
   mlir::OpBuilder builder(context_.get());
   builder.setInsertionPointToEnd(&block);
@@ -38,8 +38,7 @@ Instantiator::instantiate(const Rule &rule, const Graph &side,
     values.push_back(block.addArgument(toMLIR(context_.get(), form),
                                        builder.getUnknownLoc()));
   }
-  return GraphBuilder(builder, builder.getUnknownLoc(), assignment, types,
-                      wantsPassThrough)
+  return GraphBuilder(builder, builder.getUnknownLoc(), assignment, types)
       .run(rule, side, values);
 }
 

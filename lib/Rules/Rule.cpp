@@ -71,6 +71,6 @@ const char *divisi::rewrite::spell(Relation relation) {
 
 const char *divisi::rewrite::spell(NumericClass numericClass) {
   static constexpr const char *words[] = {"bit-exact", "reassociates",
-                                          "changes-range"};
+                                          "changes-range", "discontinuous"};
   return words[static_cast<size_t>(numericClass)];
 }

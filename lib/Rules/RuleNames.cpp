@@ -357,8 +357,8 @@ void NameCheck::checkForm() {
                    "variables and numbers");
   }
   if (!rule_.isAxiom && !rule_.numericClass) {
-    fail(rule_.at, "has no class; expected bit-exact, reassociates or "
-                   "changes-range");
+    fail(rule_.at, "has no class; expected bit-exact, reassociates, "
+                   "changes-range or discontinuous");
   }
   Rule reversed = rule_;
   std::swap(reversed.source, reversed.target);

@@ -95,14 +95,17 @@ Graph Parser::graph() {
 NumericClass Parser::numericClass() {
   Position at = peek().at;
   std::string word = hyphenated("a numeric class");
-  for (NumericClass each : {NumericClass::BitExact, NumericClass::Reassociates,
-                            NumericClass::ChangesRange}) {
+  for (NumericClass each :
+       {NumericClass::BitExact, NumericClass::Reassociates,
+        NumericClass::ChangesRange, NumericClass::Discontinuous}) {
     if (word == spell(each)) {
       return each;
     }
   }
-  failAt(at, "expected bit-exact, reassociates or changes-range, got '" + word +
-                 "'");
+  failAt(at,
+         "expected bit-exact, reassociates, changes-range or discontinuous, "
+         "got '" +
+             word + "'");
   return {};
 }
 

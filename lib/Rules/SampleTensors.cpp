@@ -84,7 +84,7 @@ Expected<HostTensor> divisi::rewrite::drawTensor(const TensorForm &form,
   if (!tensor) {
     return tensor;
   }
-  uint64_t taste = random() % 4;
+  uint64_t taste = random() % 5;
   rt::dispatch<rt::Ints | rt::Bools | rt::typeBit(DType::Field)>(
       form.type, [&](auto zero) {
         using T = decltype(zero);
@@ -93,6 +93,14 @@ Expected<HostTensor> divisi::rewrite::drawTensor(const TensorForm &form,
             element = T(random());
           } else if constexpr (std::is_same_v<T, rt::Flag>) {
             element = T(random() % 2 != 0);
+          } else if (taste == 4) {
+            // The first and the last, beyond which they wrap.
+            uint64_t bits = random();
+            element = T((bits & 1 ? std::numeric_limits<T>::max()
+                                  : std::numeric_limits<T>::min()) +
+                        T(bits & 2   ? 0
+                          : bits & 1 ? -1
+                                     : 1));
           } else {
             element = T(drawInteger(taste, random));
           }
@@ -192,7 +200,11 @@ std::string divisi::rewrite::printIndex(int64_t index, const rt::Dims &dims) {
 static void printLevel(std::ostream &out, const HostTensor &tensor, size_t dim,
                        int64_t &index) {
   if (dim == tensor.dims().size()) {
-    out << tensor.floatAt(index++);
+    if (rt::isFloatType(tensor.type()) || tensor.type() == DType::Field) {
+      out << tensor.floatAt(index++);
+    } else {
+      out << tensor.intAt(index++);
+    }
     return;
   }
   out << "[";

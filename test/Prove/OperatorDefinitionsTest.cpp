@@ -165,8 +165,7 @@ static Compared compareWithKernel(const std::string &op, bool isTest = false) {
   for (const auto &[word, type] : types) {
     binding[word] = word;
   }
-  auto symbolic =
-      makeSymbolic(rule, {}, binding, PassThroughQuery::Tested, instantiator);
+  auto symbolic = makeSymbolic(rule, {}, binding, instantiator);
   auto forms = Instantiator::variables(rule, {}, types);
   EXPECT_TRUE(symbolic) << op;
   EXPECT_TRUE(forms) << op;

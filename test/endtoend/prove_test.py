@@ -197,6 +197,43 @@ def test_false_rules_are_refused(false, gate, name):
                          r"\S+ by the target, for \w+ = ", rule["reason"]), rule
 
 
+# Beside what samples show: in each list all of a kind.
+UNSEEN = {kind: texts_of([ROOT / f"test/Prove/Inputs/unseen-{kind}.rules"])
+          for kind in ("false", "true")}
+
+
+@pytest.mark.parametrize("kind", UNSEEN)
+def test_what_samples_do_not_show(divisi, kind):
+    texts = UNSEEN[kind]
+    assert len(texts) >= 40
+    chosen = sample(texts)
+    divisi.path("r.rules").write_text("\n".join(texts[n] for n in chosen))
+    rules = verdicts(divisi, "r.rules", exits=DIFFERS if kind == "false" else 0)
+    others = {name: rule for name, rule in rules.items() if rule["standing"] !=
+              ("refused" if kind == "false" else "proved")}
+    assert list(rules) == chosen and not others, others
+
+
+def test_name_of_a_rule_changes_nothing(divisi):
+    """A false one that draws refuse, one that the proof refuses, an open one,
+    and a true one."""
+    rules = [UNSEEN["false"][name] for name in
+             ("square-is-not-negative", "i32-gather-of-any-extent")]
+    rules += [rules[1].replace("class bit-exact",
+                               'class bit-exact\n  open "who knows"')]
+    rules += [UNSEEN["true"]["widened-plus-one"]]
+    named = [re.sub(r"(?m)^rule (\S+)", f"rule r{at}-{number}", rule)
+             for number in range(20) for at, rule in enumerate(rules)]
+    divisi.path("r.rules").write_text("\n".join(named))
+    out = fails(divisi, DIFFERS, "prove", "r.rules", because="refused: ").out
+    said = {}
+    for at, number, text in re.findall(
+            r"(?m)^r(\d)-(\d+): (.*) \([\d.]+ s\)$", out):
+        said.setdefault(at, set()).add(text.replace(f"r{at}-{number}", "NAME"))
+    assert [len(said[at]) for at in sorted(said)] == [1] * 4, said
+    assert "tested equal at" in next(iter(said["2"])), said
+
+
 # A text that says what is wrong, of what no number shows: (what is changed,
 # what is said).
 REFUSED = {
@@ -292,7 +329,31 @@ REFUSED = {
         [("a = relu(x)", "b = sign(x)\n    a = sign(b)"),
          ("return x", "a = sign(x)\n    return a")],
         r"refused by its proof: it does not follow from the axioms: r "
-        r"\(all sizes\): no axioms were found that say so"),
+        r"\(all sizes\): it is not shown that result 0 at \[r0, r1\], =sign "
+        r"float -> float\(=sign float -> float\(x0\[r0, r1\]\)\) by the "
+        r"source, is =sign float -> float\(x0\[r0, r1\]\) \("),
+    "unproved by axioms": (
+        [("a = relu(x)", "b = sin(x)\n    c = cos(x)\n    d = mul(b, c)\n"
+          "    a = add(d, d)"),
+         ("return x", "b = add(x, x)\n    a = sin(b)\n    return a"),
+         ("bit-exact", "reassociates")],
+        r"it does not follow from the axioms: r \(all sizes\): no axioms were "
+        r"found that say so; by elements: r \(all sizes\): it is not shown "),
+    "turned by rounding": (
+        [("a = relu(x)", "o = 1.0 : float[]\n    b = add(x, o)\n"
+          "    a = compare(b, x) {predicate = \"gt\"}"),
+         ("return x", "a = 1 : bool[m, n]\n    return a"),
+         ("bit-exact", "reassociates")],
+        r"refused by its floats: it is not reassociates but discontinuous: r "
+        r"\(all sizes\): it is not shown that result 0 at \[r0, r1\], "
+        r"=less of float\(x0\[r0, r1\], =add of float\(1, x0\[r0, r1\]\)\) "
+        r"by the source, is 1 \("),
+    "extents": (
+        [("a = relu(x)", "b = neg(x)\n    a = neg(b)"),
+         ("return x", "a = slice(x) {starts = [0, 0], limits = [m, n - n / "
+          "5000], steps = [1, 1]}\n    return a")],
+        r"it is not shown that extent 1 of the result, n by the source, is "
+        r"-\(n\)/\(5000\) \+ n "),
     "open and proved": (
         [("a = relu(x)", "b = neg(x)\n    a = neg(b)"),
          ("class bit-exact", "class bit-exact\n  open \"who knows\"")],

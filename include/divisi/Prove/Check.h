@@ -27,9 +27,7 @@ void checkRules(const std::vector<Rule> &rules, const std::vector<Rule> &axioms,
                 const std::function<void(const Verdict &)> &done);
 
 /// What has to be proved for `rule`: at all ranks, types and operators.
-Obligations
-obligationsOf(const Rule &rule, Instantiator &instantiator,
-              PassThroughQuery passThrough = PassThroughQuery::Tested);
+Obligations obligationsOf(const Rule &rule, Instantiator &instantiator);
 
 /// `axioms` at all ranks, operators, and those types that `rules` name.
 std::vector<SymbolicRule> symbolicAxioms(const std::vector<Rule> &axioms,

@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ struct ProofResult {
   bool isProved = false;           ///< Each obligation, and there is one.
   std::vector<std::string> axioms; ///< That all proofs used, in order.
   std::string open;                ///< The first that is not proved, and why.
-  double seconds = 0;              ///< How long it took.
+  /// The class of which it is proved where it is not of its own.
+  std::optional<NumericClass> weaker;
+  double seconds = 0; ///< How long it took.
 };
 
 /// How much a proof may take.
@@ -63,6 +66,11 @@ ProofResult proveAll(Prover &prover, const Obligations &obligations);
 /// Proves all of them by elements and those of `axioms` that are definitions.
 ProofResult followAll(const std::vector<SymbolicRule> &axioms,
                       const Obligations &obligations);
+
+/// The same; where they are not proved of the class that they claim, finds the
+/// first of the classes behind it of which they are.
+ProofResult followClass(const std::vector<SymbolicRule> &axioms,
+                        const Obligations &obligations);
 
 /// As many steps as there are.
 inline constexpr size_t kAllSteps = std::numeric_limits<size_t>::max();

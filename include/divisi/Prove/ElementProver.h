@@ -29,9 +29,18 @@ namespace divisi::rewrite {
 Proof proveByElements(const SymbolicRule &rule,
                       const std::vector<SymbolicRule> &axioms);
 
-/// Whether the elements of an operator (`matmul`) are defined by index,
-/// whatever its attributes are: which dims pass through it is never asked then.
+/// Whether axioms, which say nothing of rounding, can prove the class that the
+/// rule claims: not that bits are the same, nor what rounding may turn over.
+bool isLeftToAxioms(const SymbolicRule &rule);
+
+/// Whether the prover has a definition of the operator (`matmul`), or knows
+/// along which dims it operates.
 bool isDefinedByElements(const std::string &op);
+
+/// Forgets which extents of results were fitted from samples, but for those
+/// that are shown to be right at all sizes; says of the others on which extents
+/// of operands they depend.
+void keepKnownExtents(SymbolicRule &rule);
 
 /// The element of a variable, by its number, at an index.
 using ElementValues =

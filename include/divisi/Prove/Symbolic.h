@@ -42,11 +42,9 @@ struct SymbolicCall {
   std::string op; ///< `matmul`; empty for equal elements.
   /// By name; that of equal elements is `element`.
   std::map<std::string, SymbolicValue> attributes;
-  std::string element; ///< The element type of the result.
-  /// Which dims go through it, if it says so alike at all sizes, and computes
-  /// the same at all places along them.
-  PassThroughDims passThrough;
+  std::string element;        ///< The element type of the result.
   bool isElementwise = false; ///< As Call says, at all sizes.
+  bool isTyped = false;       ///< The rule says the type of the result.
   /// The operator, with all about it that is no number: texts, element types
   /// and ranks.
   std::string function;
@@ -55,10 +53,8 @@ struct SymbolicCall {
   std::vector<Expr> reals;      ///< The same of reals.
   SymbolicDims dims;            ///< Of the result.
   /// Of each dim of the result that is no expression: of which extents of the
-  /// operands, counted through, it is a function,
+  /// operands, counted through, it is a function.
   std::vector<std::vector<bool>> depends;
-  /// or which one of them it is.
-  std::vector<std::optional<size_t>> same;
 };
 
 /// One side.
@@ -79,6 +75,8 @@ struct SymbolicRule {
   std::vector<std::string> elements;   ///< The element type of each.
   std::vector<Condition> conditions;   ///< Under which it holds.
   SymbolicGraph source, target;        ///< Both sides, of these variables.
+  /// What is claimed of floats; nothing by an axiom.
+  std::optional<NumericClass> numericClass;
   bool isForward = false;    ///< Of an axiom: the source alone is looked for.
   bool isDefinition = false; ///< Of an axiom: its last call says what one is.
 };
@@ -93,18 +91,10 @@ using TypeBinding = std::map<std::string, std::string>;
 std::vector<TypeBinding> allTypeBindings(const Rule &rule,
                                          const std::vector<std::string> &types);
 
-/// How the pass-through dims of operators are found for a proof.
-enum class PassThroughQuery : uint8_t {
-  None,     ///< Not at all: proofs from axioms don't need them.
-  Declared, ///< As the loops of operators declare them, in definitions.
-  Tested,   ///< Those that are declared and confirmed by the kernels.
-};
-
 /// The rule, which has no choice of operators, at those. Nothing where no
 /// assignment was found that is legal: there is nothing to prove then.
 std::optional<SymbolicRule> makeSymbolic(const Rule &rule, const Ranks &ranks,
                                          const TypeBinding &binding,
-                                         PassThroughQuery passThrough,
                                          Instantiator &instantiator);
 
 } // namespace divisi::rewrite

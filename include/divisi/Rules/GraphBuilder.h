@@ -33,13 +33,11 @@ TensorForm fromMLIR(mlir::Type type);
 /// Builds one side of a rule where `builder` stands.
 class GraphBuilder {
 public:
-  /// Of the rule at an assignment; all outlive this. If it `wantsPassThrough`,
-  /// calls say which dims go through them.
+  /// Of the rule at an assignment; all outlive this.
   GraphBuilder(mlir::OpBuilder &builder, mlir::Location location,
-               const Assignment &assignment, const TypeChoice &types,
-               bool wantsPassThrough = false)
+               const Assignment &assignment, const TypeChoice &types)
       : builder_(builder), location_(location), assignment_(assignment),
-        types_(types), wantsPassThrough_(wantsPassThrough) {}
+        types_(types) {}
 
   /// Builds `side` on the values of the variables. Fails as
   /// Instantiator::instantiate does, having built what comes before.
@@ -68,7 +66,6 @@ private:
   mlir::Location location_;
   const Assignment &assignment_;
   const TypeChoice &types_;
-  const bool wantsPassThrough_;
   llvm::SmallVector<mlir::Operation *> operators_;
   std::vector<mlir::Value> values_;
   std::map<std::string, size_t> numbers_;

@@ -57,11 +57,6 @@ struct Effort {
   auto operator<=>(const Effort &) const = default;
 };
 
-/// Of each dim of each operand, the dim of the result along which it goes, with
-/// the same index, all places of which the operator computes alike and alone;
-/// nothing of others.
-using PassThroughDims = std::vector<std::vector<std::optional<size_t>>>;
-
 /// A node at an assignment. Values are numbered: the variables, then the nodes.
 struct Call {
   std::string op;               ///< `nn.matmul`; empty for equal elements.
@@ -70,7 +65,6 @@ struct Call {
   double element = 0;           ///< What they all are.
   TensorForm result;            ///< Of its one result.
   Effort effort;                ///< None of equal elements.
-  PassThroughDims passThrough;  ///< Of the operands.
   bool isElementwise = false;   ///< Each element is of those at its place.
 };
 
@@ -102,13 +96,11 @@ public:
 
   /// One side, whose values begin with the variables. Fails with Invalid where
   /// an operator may not be so, in its own words behind the name of the node;
-  /// and with Unsupported where there is no such operator in rules. Unless it
-  /// `wantsPassThrough`, calls don't say which dims go through them.
+  /// and with Unsupported where there is no such operator in rules.
   Expected<CallGraph> instantiate(const Rule &rule, const Graph &side,
                                   const std::vector<TensorForm> &variables,
                                   const Assignment &assignment,
-                                  const TypeChoice &types,
-                                  bool wantsPassThrough = false);
+                                  const TypeChoice &types);
 
   /// What the variables are. Fails with Invalid where an extent has no value or
   /// a negative one.

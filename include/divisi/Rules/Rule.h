@@ -160,6 +160,9 @@ enum class NumericClass : uint8_t {
   BitExact,     ///< Not at all.
   Reassociates, ///< By rounding.
   ChangesRange, ///< Also by what overflows or underflows on the way.
+  /// Also wholly, where rounding turns over what is compared, rounded to an
+  /// integer or chosen by.
+  Discontinuous,
 };
 
 /// A name for any of several operators.

@@ -103,13 +103,10 @@ void Encoder::addSymbols(const SymbolicRule &rule, Terms &terms) {
 }
 
 /// An extent of a result that is no expression: a function of `about` and of
-/// those extents of operands on which it depends, or one of them.
+/// those extents of operands on which it depends.
 z3::expr Encoder::unknown(const SymbolicCall &call, size_t dim,
                           const z3::expr_vector &about,
                           const std::vector<z3::expr> &extents) {
-  if (call.same[dim]) {
-    return extents[*call.same[dim]];
-  }
   std::string name = "extent " + std::to_string(dim) + " by ";
   z3::expr_vector arguments(context_);
   for (const z3::expr &each : about) {

@@ -353,6 +353,15 @@ Sum divisi::rewrite::inverse(const Sum &sum) {
 Sum divisi::rewrite::exponential(const Sum &sum) {
   Sum result(Fraction{1, 1});
   for (const auto &[key, term] : sum.terms) {
+    // Numbers plus infinity are infinity.
+    const std::vector<FactorRef> &factors = term.first.factors;
+    if (factors.size() == 1 && factors[0]->isFunction("real inf") &&
+        term.first.binders.empty()) {
+      return term.second.above < 0 ? Sum()
+                                   : functionOf("exp of infinity", {sum});
+    }
+  }
+  for (const auto &[key, term] : sum.terms) {
     Sum alone(term.first, term.second);
     FactorRef inside = alone.factor(), below = (Sum() - alone).factor();
     auto isLogarithm = [](const FactorRef &factor) {

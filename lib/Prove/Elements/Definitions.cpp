@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Prove/Elements/CaseSplits.h"
 #include "lib/Prove/Elements/Labels.h"
 
 #include <algorithm>
@@ -16,6 +17,24 @@ using namespace divisi::rewrite;
 //===----------------------------------------------------------------------===//
 // Folds
 //===----------------------------------------------------------------------===//
+
+/// A product in a contraction.
+Sum SymbolicEvaluator::times(const Sum &left, const Sum &right,
+                             const std::string &type) {
+  if (!isFloat(type)) {
+    return left * right;
+  }
+  SymbolicCall product;
+  product.op = "mul";
+  product.element = type;
+  if (context_.reading == Reading::Bits) {
+    return byCases({left, right}, [&](const std::vector<Sum> &x) {
+      return *bitsOfProduct("mul", "contracted " + type, x);
+    });
+  }
+  auto made = beyondNumbers(product, {left, right});
+  return made ? *made : left * right;
+}
 
 Sum SymbolicEvaluator::matmul(const SymbolicCall &call, const Index &index) {
   std::vector<std::string> letters =
@@ -29,16 +48,12 @@ Sum SymbolicEvaluator::matmul(const SymbolicCall &call, const Index &index) {
       extents.push_back(left[i]);
     }
   }
-  return foldAll(extents, foldKind("sum", call.element), [&](const Index &at) {
+  return foldAll(extents, foldOf("sum", call), [&](const Index &at) {
     for (size_t i = 0; i != summed.size(); ++i) {
       places[summed[i]] = at[i];
     }
-    Sum product(Fraction{1, 1});
-    for (size_t i = 0; i != 2; ++i) {
-      product =
-          product * this->at(call.operands[i], inOrder(letters[i], places));
-    }
-    return product;
+    return times(widened(call, 0, inOrder(letters[0], places)),
+                 widened(call, 1, inOrder(letters[1], places)), call.element);
   });
 }
 
@@ -49,14 +64,14 @@ Sum SymbolicEvaluator::reduce(const SymbolicCall &call, const Index &index) {
     extents.push_back(all[axis]);
   }
   const std::string &kind = std::get<std::string>(attribute(call, "kind"));
-  return foldAll(extents, foldKind(kind, call.element), [&](const Index &at) {
+  return foldAll(extents, foldOf(kind, call), [&](const Index &at) {
     Index place;
     size_t next = 0, kept = 0;
     for (size_t dim = 0; dim != all.size(); ++dim) {
       bool isFolded = next != axes.size() && axes[next] == dim;
       place.push_back(isFolded ? at[next++] : index[kept++]);
     }
-    return this->at(call.operands[0], place);
+    return widened(call, 0, place);
   });
 }
 
@@ -71,10 +86,10 @@ Sum SymbolicEvaluator::cumulate(const SymbolicCall &call, const Index &index) {
                              : Polynomial(0));
   Polynomial count =
       isReverse ? extent - first : at + Polynomial(isExclusive ? 0 : 1);
-  return fold(count, foldKind(kind, call.element), [&](const Polynomial &each) {
+  return fold(count, foldOf(kind, call), [&](const Polynomial &each) {
     Index place = index;
     place[axis] = first + each;
-    return this->at(call.operands[0], place);
+    return widened(call, 0, place);
   });
 }
 
@@ -100,7 +115,7 @@ Sum SymbolicEvaluator::conv(const SymbolicCall &call, const Index &index) {
                     (w[i + 2] - Polynomial(1)) * dilations[i],
                 Facts::Relation::AtLeast);
   }
-  return foldAll(extents, foldKind("sum", call.element), [&](const Index &at) {
+  return foldAll(extents, foldOf("sum", call), [&](const Index &at) {
     Index place{index[0], group * w[1] + at[0]}, weight{index[1], at[0]};
     std::vector<Polynomial> conditions;
     for (size_t i = 0; i != strides.size(); ++i) {
@@ -114,8 +129,8 @@ Sum SymbolicEvaluator::conv(const SymbolicCall &call, const Index &index) {
     return insideWindow(
         conditions,
         [&] {
-          return this->at(call.operands[0], place) *
-                 this->at(call.operands[1], weight);
+          return times(widened(call, 0, place), widened(call, 1, weight),
+                       call.element);
         },
         Sum());
   });
@@ -132,12 +147,12 @@ Sum SymbolicEvaluator::pool(const SymbolicCall &call, const Index &index) {
                     (kernel[i] - Polynomial(1)) * dilations[i],
                 Facts::Relation::AtLeast);
   }
-  Sum outside = isSum                   ? Sum()
-                : isFloat(call.element) ? numberOf(-INFINITY)
-                                        : realOf("the least", false);
+  Sum outside = isSum ? Sum()
+                : isFloat(call.element)
+                    ? numberOf(-INFINITY)
+                    : realOf("the least " + typeOf(call.operands[0]), false);
   return foldAll(
-      kernel, foldKind(isSum ? "sum" : "max", call.element),
-      [&](const Index &at) {
+      kernel, foldOf(isSum ? "sum" : "max", call), [&](const Index &at) {
         Index place;
         std::vector<Polynomial> conditions;
         for (size_t i = 0; i != strides.size(); ++i) {
@@ -146,8 +161,7 @@ Sum SymbolicEvaluator::pool(const SymbolicCall &call, const Index &index) {
           conditions.push_back(x[i] - Polynomial(1) - place.back());
         }
         return insideWindow(
-            conditions, [&] { return this->at(call.operands[0], place); },
-            outside);
+            conditions, [&] { return widened(call, 0, place); }, outside);
       });
 }
 
@@ -177,6 +191,14 @@ Sum SymbolicEvaluator::slice(const SymbolicCall &call, const Index &index) {
   return at(call.operands[0], place);
 }
 
+/// What a pad adds, as the elements' type has it.
+Sum SymbolicEvaluator::padded(const SymbolicCall &call) {
+  SymbolicCall value;
+  value.element = call.element;
+  value.attributes["element"] = attribute(call, "value");
+  return splat(value);
+}
+
 Sum SymbolicEvaluator::pad(const SymbolicCall &call, const Index &index) {
   Index lo = list(call, "lo"), hi = list(call, "hi"), place;
   Index x = shape(call.operands[0]);
@@ -191,8 +213,7 @@ Sum SymbolicEvaluator::pad(const SymbolicCall &call, const Index &index) {
     }
   }
   return inside(
-      conditions, [&] { return at(call.operands[0], place); },
-      real(std::get<Expr>(attribute(call, "value"))));
+      conditions, [&] { return at(call.operands[0], place); }, padded(call));
 }
 
 Sum SymbolicEvaluator::concat(const SymbolicCall &call, const Index &index) {
@@ -275,26 +296,6 @@ Sum SymbolicEvaluator::reshape(size_t value, const Index &index) {
 // Rows by number
 //===----------------------------------------------------------------------===//
 
-/// An element of a tensor of integers as one.
-Polynomial SymbolicEvaluator::integerOf(const Sum &sum) {
-  Polynomial result;
-  for (const auto &[key, term] : sum.terms) {
-    const auto &[monomial, coefficient] = term;
-    Product product;
-    for (const FactorRef &factor : monomial.factors) {
-      if (factor->kind != Factor::Kind::Integer) {
-        return Polynomial(elementAtom(sum));
-      }
-      product.push_back(factor->integers[0].atom());
-    }
-    if (coefficient.below != 1 || !monomial.binders.empty()) {
-      return Polynomial(elementAtom(sum));
-    }
-    result.add(std::move(product), coefficient.above);
-  }
-  return result;
-}
-
 /// An index that counts from the end if it is negative.
 static Sum wrapped(const Sum &index, const Polynomial &extent) {
   return functionOf("wrapped", {index, numberOf(extent)});
@@ -308,7 +309,8 @@ Sum SymbolicEvaluator::gather(const SymbolicCall &call, const Index &index) {
   Index row(index.begin(), index.begin() + ptrdiff_t(batch));
   row.insert(row.end(), index.begin() + ptrdiff_t(axis),
              index.begin() + ptrdiff_t(axis + own));
-  Polynomial at = integerOf(this->at(call.operands[1], row));
+  Polynomial at =
+      integerOf(this->at(call.operands[1], row), typeOf(call.operands[1]));
   if (!facts_.isAtLeastZero(at)) {
     at = Polynomial(elementAtom(wrapped(numberOf(at), data[axis])));
   }
@@ -320,7 +322,8 @@ Sum SymbolicEvaluator::gather(const SymbolicCall &call, const Index &index) {
 
 Sum SymbolicEvaluator::takeAlong(const SymbolicCall &call, const Index &index) {
   size_t axis = size_t(number(call, "axis"));
-  Polynomial at = integerOf(this->at(call.operands[1], index));
+  Polynomial at =
+      integerOf(this->at(call.operands[1], index), typeOf(call.operands[1]));
   if (!facts_.isAtLeastZero(at)) {
     at = Polynomial(
         elementAtom(wrapped(numberOf(at), shape(call.operands[0])[axis])));
@@ -335,7 +338,8 @@ Sum SymbolicEvaluator::insert(const SymbolicCall &call, const Index &index) {
   size_t axis = size_t(number(call, "axis"));
   Polynomial extent = shape(call.operands[1])[axis];
   Polynomial last = shape(call.operands[0])[axis] - extent;
-  Polynomial at = integerOf(this->at(call.operands[2], {}));
+  Polynomial at =
+      integerOf(this->at(call.operands[2], {}), typeOf(call.operands[2]));
   if (last.number() == 0) {
     at = Polynomial(0);
   } else if (!facts_.isAtLeastZero(at)) {

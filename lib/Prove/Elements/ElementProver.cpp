@@ -6,69 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Prove/ElementProver.h"
-
-#include "lib/Prove/Elements/CaseSplits.h"
-#include "lib/Prove/Elements/SymbolicEvaluator.h"
+#include "lib/Prove/Elements/ElementProof.h"
 
 #include <algorithm>
 
 using namespace divisi::rewrite;
 
-namespace {
-
-/// What is known in one case.
-struct Case {
-  Values symbols; ///< Of the rule, by name.
-  std::vector<std::pair<Polynomial, Facts::Relation>> facts;
-  std::vector<Binder> indices; ///< Of the result.
-  Index place;                 ///< Made of these.
-  bool isPlaced = false;       ///< They are known.
-  bool isCompared = false;     ///< A comparison was added, which may not hold.
-};
-
-/// The proof of one rule.
-class ElementProof {
-public:
-  ElementProof(const SymbolicRule &rule,
-               const std::vector<SymbolicRule> &axioms)
-      : rule_(rule) {
-    for (const SymbolicRule &axiom : axioms) {
-      if (axiom.isDefinition) {
-        definitions_.emplace(axiom.source.calls.back().function, &axiom);
-      }
-    }
-  }
-
-  Proof run();
-
-private:
-  void addConditions(Case &at);
-  void addCondition(const Condition &condition, Case &at);
-  bool areEqualAt(size_t result, Case at, int depth);
-  bool splitAt(size_t result, const Case &at, const Polynomial &condition,
-               int depth);
-  bool splitIndex(size_t result, const Case &at, const SplitIndex &split,
-                  int depth);
-  bool splitExtent(size_t result, const Case &at, const Polynomial &extent,
-                   int depth);
-  void believe(const Case &at);
-  bool haveOtherShapes(const Index &source, const Index &target);
-  Polynomial integer(const Expr &expr, const Case &at);
-
-  const SymbolicRule &rule_;
-  std::map<std::string, Sum> reals_;
-  std::vector<OrderFact> orders_; ///< Of reals.
-  Facts facts_;
-  std::multimap<std::string, const SymbolicRule *> definitions_;
-  ElementContext context_{facts_, definitions_, {}};
-  size_t cases_ = 0;
-};
-
-} // namespace
-
 /// Another polynomial for an atom, everywhere.
-static void replace(Case &at, const std::string &key, const Polynomial &value) {
+static void replace(ElementCase &at, const std::string &key,
+                    const Polynomial &value) {
   Values values{{key, value}};
   for (auto &[name, symbol] : at.symbols) {
     symbol = symbol.with(values);
@@ -84,7 +30,7 @@ static void replace(Case &at, const std::string &key, const Polynomial &value) {
   }
 }
 
-Polynomial ElementProof::integer(const Expr &expr, const Case &at) {
+Polynomial ElementProof::integer(const Expr &expr, const ElementCase &at) {
   return SymbolicEvaluator(rule_, rule_.source, at.symbols, reals_, context_)
       .integer(expr);
 }
@@ -96,7 +42,7 @@ static bool isZero(const Expr &expr) {
 
 /// Where it says which value a symbol has, the symbol is that from now on, in
 /// what was added before, too. Of reals it says here which are above 0.
-void ElementProof::addCondition(const Condition &condition, Case &at) {
+void ElementProof::addCondition(const Condition &condition, ElementCase &at) {
   if (isReal(condition.left, rule_.reals) ||
       isReal(condition.right, rule_.reals)) {
     bool isUp = condition.relation == Relation::Lt && isZero(condition.left);
@@ -156,7 +102,7 @@ void ElementProof::addCondition(const Condition &condition, Case &at) {
   }
 }
 
-void ElementProof::addConditions(Case &at) {
+void ElementProof::addConditions(ElementCase &at) {
   for (const std::string &name : rule_.sizes) {
     at.symbols.emplace(name, Polynomial(sizeAtom(name, true)));
   }
@@ -188,7 +134,7 @@ void ElementProof::addConditions(Case &at) {
   }
 }
 
-void ElementProof::believe(const Case &at) {
+void ElementProof::believe(const ElementCase &at) {
   facts_.popTo(0);
   for (const auto &[fact, relation] : at.facts) {
     facts_.push(fact, relation);
@@ -198,7 +144,7 @@ void ElementProof::believe(const Case &at) {
   }
 }
 
-bool ElementProof::splitAt(size_t result, const Case &at,
+bool ElementProof::splitAt(const Check &check, const ElementCase &at,
                            const Polynomial &condition, int depth) {
   for (const auto &[product, coefficient] : condition.terms()) {
     for (const AtomRef &atom : product) {
@@ -213,19 +159,19 @@ bool ElementProof::splitAt(size_t result, const Case &at,
     }
   }
   for (const Polynomial &holds : {condition, Polynomial(-1) - condition}) {
-    Case one = at;
+    ElementCase one = at;
     one.facts.emplace_back(holds, Facts::Relation::AtLeast);
     one.isCompared = true;
-    if (!areEqualAt(result, std::move(one), depth + 1)) {
+    if (!holdsAt(check, std::move(one), depth + 1)) {
       return false;
     }
   }
   return true;
 }
 
-bool ElementProof::splitIndex(size_t result, const Case &at,
+bool ElementProof::splitIndex(const Check &check, const ElementCase &at,
                               const SplitIndex &split, int depth) {
-  Case one = at;
+  ElementCase one = at;
   for (size_t i = 0; i != one.indices.size(); ++i) {
     if (one.indices[i].index->key != split.index->key) {
       continue;
@@ -246,14 +192,14 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
       one.indices[i] =
           areParts ? Binder{second, split.by} : Binder{first, *major};
       auto isEqual = [&](int64_t number) {
-        Case each = one;
+        ElementCase each = one;
         Polynomial part(number), place(second);
         if (!areParts) {
           part = Polynomial(first);
           place = Polynomial(number);
         }
         replace(each, split.index->key, part * split.by + place);
-        return areEqualAt(result, std::move(each), depth + 1);
+        return holdsAt(check, std::move(each), depth + 1);
       };
       int64_t count = *(areParts ? *major : split.by).number();
       int64_t number = 0;
@@ -266,16 +212,16 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
     one.indices.push_back({second, split.by});
     replace(one, split.index->key,
             Polynomial(first) * split.by + Polynomial(second));
-    return areEqualAt(result, std::move(one), depth + 1);
+    return holdsAt(check, std::move(one), depth + 1);
   }
   throw GivenUp();
 }
 
 /// Where it is 1; and where it is more, and then what it broadcasts to.
-bool ElementProof::splitExtent(size_t result, const Case &at,
+bool ElementProof::splitExtent(const Check &check, const ElementCase &at,
                                const Polynomial &extent, int depth) {
   AtomRef atom = extent.atom();
-  Case one = at, more = at;
+  ElementCase one = at, more = at;
   if (atom) {
     replace(one, atom->key, Polynomial(1));
   } else {
@@ -302,12 +248,12 @@ bool ElementProof::splitExtent(size_t result, const Case &at,
       replace(more, atom->key, integer(condition.right, at));
     }
   }
-  return areEqualAt(result, std::move(one), depth + 1) &&
-         areEqualAt(result, std::move(more), depth + 1);
+  return holdsAt(check, std::move(one), depth + 1) &&
+         holdsAt(check, std::move(more), depth + 1);
 }
 
-/// Whether it is known that the results differ in an extent.
-bool ElementProof::haveOtherShapes(const Index &source, const Index &target) {
+/// Whether the results are known to have the same extents.
+bool ElementProof::haveOneShape(const Index &source, const Index &target) {
   for (size_t dim = 0; dim != source.size(); ++dim) {
     Polynomial more = target[dim] - source[dim];
     if (facts_.isZero(more)) {
@@ -319,18 +265,19 @@ bool ElementProof::haveOtherShapes(const Index &source, const Index &target) {
         throw SplitExtent{each};
       }
     }
-    if (facts_.isAtLeastZero(more - Polynomial(1)) ||
-        facts_.isAtLeastZero(Polynomial(-1) - more)) {
-      return true;
-    }
+    open_ = "that extent " + std::to_string(dim) + " of the result, " +
+            describe(source[dim]) + " by the source, is " +
+            describe(target[dim]);
+    return false;
   }
-  return false;
+  return true;
 }
 
-bool ElementProof::areEqualAt(size_t result, Case at, int depth) {
+bool ElementProof::holdsAt(const Check &check, ElementCase at, int depth) {
   constexpr int mostDepth = 24;
   constexpr size_t mostCases = 400;
   if (depth > mostDepth || ++cases_ > mostCases) {
+    open_ = "more than " + std::to_string(mostCases) + " cases";
     throw GivenUp();
   }
   believe(at);
@@ -339,49 +286,78 @@ bool ElementProof::areEqualAt(size_t result, Case at, int depth) {
   }
   at.isCompared = false;
   context_.steps = 0;
+  context_.isRounded = false;
   SymbolicEvaluator source(rule_, rule_.source, at.symbols, reals_, context_);
   SymbolicEvaluator target(rule_, rule_.target, at.symbols, reals_, context_);
-  size_t number = rule_.source.results[result];
   try {
-    if (!at.isPlaced) {
-      for (const Polynomial &extent : source.shape(number)) {
-        AtomRef index = indexAtom("r" + std::to_string(at.indices.size()));
-        at.indices.push_back({index, extent});
-        at.place.emplace_back(extent.number() == 1 ? Polynomial(0)
-                                                   : Polynomial(index));
-      }
-      at.isPlaced = true;
-      believe(at);
-    }
-    Sum left = source.at(number, at.place);
-    Sum right = target.at(rule_.target.results[result], at.place);
-    return !haveOtherShapes(source.shape(number),
-                            target.shape(rule_.target.results[result])) &&
-           (areEqual(left, right) || areEqualByCases(left, right, orders_));
+    return check(source, target, at);
   } catch (const SplitAt &split) {
-    return splitAt(result, at, split.condition, depth);
+    return splitAt(check, at, split.condition, depth);
   } catch (const SplitIndex &split) {
-    return splitIndex(result, at, split, depth);
+    return splitIndex(check, at, split, depth);
   } catch (const SplitExtent &split) {
-    return splitExtent(result, at, split.extent, depth);
+    return splitExtent(check, at, split.extent, depth);
   } catch (const SplitMultiple &split) {
     AtomRef count =
         sizeAtom("(" + split.extent->key + ":" + split.of.key() + ")",
                  split.extent->isPositive);
     replace(at, split.extent->key, split.of * Polynomial(count));
-    return areEqualAt(result, std::move(at), depth + 1);
+    return holdsAt(check, std::move(at), depth + 1);
   }
+}
+
+bool ElementProof::areEqualAt(size_t result, SymbolicEvaluator &source,
+                              SymbolicEvaluator &target, ElementCase &at) {
+  size_t number = rule_.source.results[result];
+  if (!at.isPlaced) {
+    for (const Polynomial &extent : source.shape(number)) {
+      AtomRef index = indexAtom("r" + std::to_string(at.indices.size()));
+      at.indices.push_back({index, extent});
+      at.place.emplace_back(extent.number() == 1 ? Polynomial(0)
+                                                 : Polynomial(index));
+    }
+    at.isPlaced = true;
+    believe(at);
+  }
+  Sum left = source.at(number, at.place);
+  Sum right = target.at(rule_.target.results[result], at.place);
+  if (!haveOneShape(source.shape(number),
+                    target.shape(rule_.target.results[result]))) {
+    return false;
+  }
+  bool areSame = areEqual(left, right);
+  if (!areSame && context_.reading != Reading::Bits) {
+    areSame = areEqualByCases(left, right, orders_);
+  }
+  if (!areSame) {
+    std::string place;
+    for (const Polynomial &each : at.place) {
+      place += (place.empty() ? "" : ", ") + describe(each);
+    }
+    open_ = "that result " + std::to_string(result) + " at [" + place + "], " +
+            describe(left) + " by the source, is " + describe(right);
+  }
+  return areSame;
 }
 
 Proof ElementProof::run() {
   Proof proof;
   beginFactors();
+  context_.reading =
+      !rule_.numericClass                                  ? Reading::Rounding
+      : *rule_.numericClass == NumericClass::BitExact      ? Reading::Bits
+      : *rule_.numericClass == NumericClass::Discontinuous ? Reading::Reals
+                                                           : Reading::Rounding;
   try {
-    Case at;
+    ElementCase at;
     addConditions(at);
     proof.isProved = true;
-    for (size_t i = 0; i != rule_.source.results.size(); ++i) {
-      proof.isProved &= areEqualAt(i, at, 0);
+    for (size_t i = 0; i != rule_.source.results.size() && proof.isProved;
+         ++i) {
+      proof.isProved = holdsAt(
+          [&](SymbolicEvaluator &source, SymbolicEvaluator &target,
+              ElementCase &in) { return areEqualAt(i, source, target, in); },
+          at, 0);
     }
     proof.axioms = {"elements"};
     proof.axioms.insert(proof.axioms.end(), context_.used.begin(),
@@ -389,6 +365,9 @@ Proof ElementProof::run() {
   } catch (const GivenUp &) {
     proof.isProved = false;
   }
+  proof.why = proof.isProved  ? ""
+              : open_.empty() ? "an operator or its numbers cannot be followed"
+                              : "it is not shown " + open_;
   return proof;
 }
 

@@ -76,8 +76,11 @@ z3::expr Facts::encode(const Atom &atom, z3::expr_vector &sizes) {
   if (atom.kind == Atom::Kind::Quotient || atom.kind == Atom::Kind::Remainder) {
     z3::expr left = encode(atom.operands[0], sizes);
     z3::expr right = encode(atom.operands[1], sizes);
-    return atom.kind == Atom::Kind::Quotient ? left / right
-                                             : z3::mod(left, right);
+    // Of a divisor that is not positive nothing is known.
+    return z3::ite(right > 0,
+                   atom.kind == Atom::Kind::Quotient ? left / right
+                                                     : z3::mod(left, right),
+                   context_->int_const(atom.key.c_str()));
   }
   z3::expr name = context_->int_const(atom.key.c_str());
   if (atom.isPositive) {

@@ -143,8 +143,38 @@ Sum SymbolicEvaluator::closeTerm(const Binder &binder, const FoldKind &kind,
   return kind.close(binder, Sum(std::move(monomial), coefficient));
 }
 
+/// Of rounded numbers, one after the other: there are no parts that are folded
+/// first.
+Sum SymbolicEvaluator::foldWhole(const Polynomial &extent, const FoldKind &kind,
+                                 const Body &body) {
+  if (kind.isChoice && extent.number() == 1) {
+    return body(Polynomial(0));
+  }
+  BoundIndex bound(context_.depth);
+  const AtomRef &index = bound.atom();
+  FactScope scope(facts_);
+  facts_.pushIndex(index, extent);
+  try {
+    return kind.close({index, extent}, body(Polynomial(index)));
+  } catch (const SplitAt &split) {
+    if (!split.condition.mentions(*index)) {
+      throw;
+    }
+    return kind.close({index, extent},
+                      foldHalves(index, body, split.condition));
+  } catch (const SplitIndex &split) {
+    if (split.index->key != index->key) {
+      throw;
+    }
+    throw GivenUp();
+  }
+}
+
 Sum SymbolicEvaluator::fold(const Polynomial &extent, const FoldKind &kind,
                             const Body &body) {
+  if (kind.isInOrder) {
+    return foldWhole(extent, kind, body);
+  }
   if (kind.isSum && extent.number() == 0) {
     return Sum();
   }
@@ -223,6 +253,47 @@ Sum SymbolicEvaluator::foldAll(const Index &extents, const FoldKind &kind,
     });
   };
   return next();
+}
+
+/// Of an operator's elements, as its type says.
+SymbolicEvaluator::FoldKind
+SymbolicEvaluator::foldOf(const std::string &kind, const SymbolicCall &call) {
+  if (!isFloat(call.element)) {
+    return foldKind(kind, call.element);
+  }
+  context_.isRounded |= kind == "sum" || kind == "prod";
+  return context_.reading == Reading::Bits ? foldInOrder(kind, call)
+                                           : foldKind(kind, call.element);
+}
+
+/// In which order it folds, the operator says by its name; a reduction also by
+/// the shape that it reduces.
+SymbolicEvaluator::FoldKind
+SymbolicEvaluator::foldInOrder(const std::string &kind,
+                               const SymbolicCall &call) {
+  Factor fold;
+  fold.kind = Factor::Kind::Fold;
+  fold.name = bitsName(call.op + " " + kind, typeOf(call.operands[0])) +
+              " to " + call.element;
+  if (call.op == "reduce" && context_.within.empty()) {
+    for (size_t axis : dimList(call, "axes")) {
+      fold.name += "," + std::to_string(axis);
+    }
+    fold.integers = shape(call.operands[0]);
+  }
+  if (call.op == "cumulate") {
+    fold.name += std::get<bool>(attribute(call, "reverse")) ? " down" : "";
+  }
+  FoldKind result;
+  result.isInOrder = true;
+  result.isChoice = kind == "max" || kind == "min";
+  result.close = [fold](const Binder &binder, const Sum &body) {
+    Factor made = fold;
+    made.binders = {binder};
+    made.operands = {body};
+    return Sum(makeFactor(std::move(made)));
+  };
+  return result;
 }
 
 SymbolicEvaluator::FoldKind

@@ -256,13 +256,43 @@ static size_t countOf(const Monomial &monomial, const std::string &key) {
       [&](const FactorRef &factor) { return factor->key == key; }));
 }
 
+/// Two sums of the same terms, of which one begins where the other ends, are
+/// one. False where there are none.
+static bool joinTwoSums(Sum &sum) {
+  for (const auto &[key, term] : sum.terms) {
+    for (const auto &[other, more] : sum.terms) {
+      const auto &[first, coefficient] = term;
+      const Monomial &second = more.first;
+      if (key == other || first.binders.size() != 1 ||
+          second.binders.size() != 1 || !(coefficient == more.second)) {
+        continue;
+      }
+      const Binder &at = first.binders[0], &from = second.binders[0];
+      AtomRef index = freshIndex();
+      auto bodyOf = [&](const Monomial &of, const Polynomial &place) {
+        return Sum({{}, of.factors}, {1, 1})
+            .with({{of.binders[0].index->key, place}});
+      };
+      Sum body = bodyOf(first, Polynomial(index));
+      if (body.key() != bodyOf(second, Polynomial(index) - at.extent).key()) {
+        continue;
+      }
+      Sum joined = sumOver({index, at.extent + from.extent}, body);
+      Sum rest = sum - Sum(first, coefficient) - Sum(second, coefficient);
+      sum = rest + Sum(coefficient) * joined;
+      return true;
+    }
+  }
+  return false;
+}
+
 bool divisi::rewrite::areEqual(const Sum &left, const Sum &right) {
   Sum difference = left - right;
   constexpr int mostDivisors = 8;
   for (int i = 0; i != mostDivisors && !difference.terms.empty(); ++i) {
     FactorRef divisor = divisorIn(difference);
     if (!divisor) {
-      return false;
+      break;
     }
     size_t most = 0;
     for (const auto &[key, term] : difference.terms) {
@@ -279,6 +309,8 @@ bool divisi::rewrite::areEqual(const Sum &left, const Sum &right) {
       multiplied = multiplied + product;
     }
     difference = std::move(multiplied);
+  }
+  while (joinTwoSums(difference)) {
   }
   return difference.terms.empty();
 }

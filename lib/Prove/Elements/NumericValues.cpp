@@ -184,6 +184,7 @@ std::optional<double> divisi::rewrite::evaluateElement(
   constexpr int mostCases = 8;
   for (int i = 0; i != mostCases; ++i) {
     ElementContext context{facts, definitions, {}};
+    context.reading = Reading::Reals;
     SymbolicEvaluator source(rule, rule.source, symbols, reals, context);
     try {
       return evaluator.of(

@@ -22,10 +22,6 @@ bool divisi::rewrite::isFloat(const std::string &type) {
 // Elements at one place
 //===----------------------------------------------------------------------===//
 
-Sum SymbolicEvaluator::splat(const SymbolicCall &call) {
-  return real(std::get<Expr>(attribute(call, "element")));
-}
-
 std::string SymbolicEvaluator::typeOf(size_t value) const {
   return value < rule_.variables.size() ? rule_.elements[value]
                                         : call(value).element;
@@ -99,37 +95,8 @@ std::optional<Sum> SymbolicEvaluator::boolean(const SymbolicCall &call,
                              : one - less;
 }
 
-/// What is made of indices alone, each counted few times: so that it does not
-/// wrap, 64 bits have room for that, and 32 bits for one less another.
-static std::optional<Polynomial> placesOf(const std::string &type,
-                                          const Sum &sum) {
-  const int64_t most = type == "i64" ? 1 << 16 : 1;
-  if (type != "i64" && (type != "i32" || sum.terms.size() > 2)) {
-    return std::nullopt;
-  }
-  Polynomial result;
-  int64_t signs = 0;
-  for (const auto &[key, term] : sum.terms) {
-    const auto &[monomial, coefficient] = term;
-    const std::vector<FactorRef> &factors = monomial.factors;
-    signs += coefficient.above < 0 ? -1 : 1;
-    bool isPlace =
-        monomial.binders.empty() && factors.size() <= 1 &&
-        coefficient.below == 1 && std::abs(coefficient.above) <= most &&
-        (factors.empty() || factors[0]->kind == Factor::Kind::Integer);
-    if (!isPlace) {
-      return std::nullopt;
-    }
-    Polynomial place =
-        factors.empty() ? Polynomial(1) : factors[0]->integers[0];
-    result = result + Polynomial(coefficient.above) * place;
-  }
-  bool isRoom = type == "i64" || std::abs(signs) <= 1;
-  return isRoom ? std::optional(std::move(result)) : std::nullopt;
-}
-
 /// A boolean of numbers. Of floats the order of their difference is known, of
-/// integers, which wrap, nothing but that one is less.
+/// integers only where they do not wrap.
 Sum SymbolicEvaluator::compare(const SymbolicCall &call,
                                const std::string &from,
                                const std::vector<Sum> &x) {
@@ -141,17 +108,12 @@ Sum SymbolicEvaluator::compare(const SymbolicCall &call,
   // left < right; le and ge are that of the other side not holding.
   auto less = [&](const Sum &small, const Sum &large) {
     if (isFloat(from)) {
-      return isAbove(large - small);
+      auto whole = wholeOf(large - small);
+      return !whole                            ? isAbove(large - small)
+             : isKnown(*whole - Polynomial(1)) ? one
+                                               : Sum();
     }
-    if (auto places = placesOf(from, large - small)) {
-      return isKnown(*places - Polynomial(1)) ? one : Sum();
-    }
-    Factor factor;
-    factor.name = typedName("less", from);
-    factor.operands = {small, large};
-    factor.isBoolean = true;
-    return small.key() == large.key() ? Sum()
-                                      : Sum(makeFactor(std::move(factor)));
+    return lessInteger(small, large, from);
   };
   if (predicate == "lt" || predicate == "gt") {
     return less(left, right);
@@ -175,9 +137,53 @@ static Sum quantized(const std::string &op, const std::string &from,
   return (castOf(from, to, x[0]) - zero) * x[1];
 }
 
-bool SymbolicEvaluator::isScaledAlone(const SymbolicCall &call) {
-  return (call.op == "quantize" || call.op == "dequantize") &&
-         integer(std::get<Expr>(attribute(call, "block"))).number() == 1;
+/// Index i along an axis has the scale and zero point of its block.
+std::vector<Sum> SymbolicEvaluator::scaledOperands(const SymbolicCall &call,
+                                                   const Index &index) {
+  Index wanted = shapeOf(call);
+  Polynomial block = integer(std::get<Expr>(attribute(call, "block")));
+  size_t axis = size_t(number(call, "axis"));
+  std::vector<Sum> x;
+  for (size_t i = 0; i != call.operands.size(); ++i) {
+    Index place = index, extents = wanted;
+    if (i != 0 && block.number() != 1 && !index.empty()) {
+      const Polynomial own = shape(call.operands[i])[axis];
+      if (own.number() != 1 && !facts_.isAtLeastZero(own - Polynomial(2))) {
+        throw SplitExtent{own};
+      }
+      extents[axis] = own;
+      place[axis] = divideIndex(index[axis], block).quotient;
+    }
+    x.push_back(
+        at(call.operands[i], operandIndex(call.operands[i], place, extents)));
+  }
+  return x;
+}
+
+Sum SymbolicEvaluator::scaled(const SymbolicCall &call, const Index &index) {
+  std::string from = typeOf(call.operands[0]);
+  return pointwise(call, from, [&] { return scaledOperands(call, index); });
+}
+
+/// Bits that move to the left are a product, as long as some are left.
+std::optional<Sum> SymbolicEvaluator::shiftOf(const SymbolicCall &call,
+                                              const std::vector<Sum> &x) {
+  auto places = x[1].number();
+  auto range = integersOf(call.element);
+  constexpr int64_t most = 62;
+  if (!std::get<bool>(attribute(call, "left")) || !places || !range ||
+      call.element == "int" || places->below != 1 || places->above < 0 ||
+      places->above > most || range->second >> places->above == 0) {
+    return std::nullopt;
+  }
+  return x[0] * Sum(Fraction{int64_t(1) << places->above, 1});
+}
+
+/// Whether the operator's result may be rounded where its operands are not.
+static bool isRounding(const std::string &op) {
+  static const std::set<std::string> exact = {
+      "max", "min", "abs", "neg", "relu", "floor", "ceil", "round", "sign"};
+  return !exact.contains(op);
 }
 
 /// A function of which all operands are known in each case.
@@ -212,7 +218,14 @@ Sum SymbolicEvaluator::function(const SymbolicCall &call,
   if (op == "quantize" || op == "dequantize") {
     return quantized(op, from, call.element, x);
   }
+  if (auto shifted = op == "shift" ? shiftOf(call, x) : std::nullopt) {
+    return *shifted;
+  }
   if (op == "cast" && call.attributes.empty()) {
+    if (auto whole = unwrapped(x[0], from);
+        whole && fits(*whole, call.element)) {
+      return x[0];
+    }
     return castOf(from, call.element, x[0]);
   }
   auto absolute = op == "abs" ? absoluteOf(from, x[0]) : std::nullopt;
@@ -236,9 +249,32 @@ Sum SymbolicEvaluator::function(const SymbolicCall &call,
 
 Sum SymbolicEvaluator::elementwise(const SymbolicCall &call,
                                    const Index &index) {
-  std::vector<Sum> x = operands(call, index);
   std::string from =
       call.operands.empty() ? call.element : typeOf(call.operands[0]);
+  return pointwise(call, from, [&] { return operands(call, index); });
+}
+
+Sum SymbolicEvaluator::pointwise(const SymbolicCall &call,
+                                 const std::string &from,
+                                 const Operands &operands) {
+  bool areFloats = isFloat(from) || isFloat(call.element);
+  if (context_.reading == Reading::Rounding && isTurning(call, from)) {
+    return turning(call, from, operands);
+  }
+  std::vector<Sum> x = operands();
+  bool isMoved =
+      call.op == "select" ||
+      (call.op == "cast" && (from == call.element || from == "bool"));
+  if (context_.reading == Reading::Bits && areFloats && !isMoved) {
+    return byCases(x, [&](const std::vector<Sum> &each) {
+      return bits(call, from, each);
+    });
+  }
+  context_.isRounded |=
+      isFloat(call.element) && !isMoved && isRounding(call.op);
+  if (auto made = areFloats ? beyondNumbers(call, x) : std::nullopt) {
+    return *made;
+  }
   if (auto made = ring(call, from, x)) {
     return *made;
   }
@@ -317,7 +353,9 @@ SymbolicEvaluator::bindDefinition(const SymbolicCall &call,
     for (size_t dim = 0; dim != extents.size(); ++dim) {
       values.emplace_back(*definition.variables[its][dim], extents[dim]);
     }
-    bound.operands[its] = [this, own](const Index &at) {
+    bound.operands[its] = [this, own,
+                           within = context_.within](const Index &at) {
+      Scoped<std::string> outside(context_.within, within);
       return this->at(own, at);
     };
   }
@@ -333,6 +371,9 @@ std::optional<Sum> SymbolicEvaluator::define(const SymbolicCall &call,
     const SymbolicRule &definition = *first->second;
     if (std::optional<Bound> bound = bindDefinition(call, definition)) {
       context_.used.insert(definition.name);
+      // What it computes may round otherwise than what defines it.
+      Scoped<std::string> within(context_.within,
+                                 context_.within + call.op + " ");
       SymbolicEvaluator defined(definition, definition.target, bound->symbols,
                                 bound->reals, context_);
       defined.variables_ = &bound->operands;

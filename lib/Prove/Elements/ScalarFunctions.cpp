@@ -156,135 +156,6 @@ std::optional<Sum> divisi::rewrite::realFunction(const std::string &op,
 }
 
 //===----------------------------------------------------------------------===//
-// Bits
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// A function of the bits at one place of several integers. Bit i of the table
-/// is what it gives where the bits of i are those of the integers.
-struct BitTable {
-  static constexpr size_t kMost = 5;
-  std::vector<Sum> of; ///< Ascending by their keys.
-  uint32_t table = 0;
-
-  uint32_t bits() const { return uint32_t(1) << of.size(); }
-  bool at(uint32_t place) const { return table >> place & 1; }
-  BitTable inverted() const {
-    BitTable result = *this;
-    result.table = ~table & uint32_t((uint64_t(1) << bits()) - 1);
-    return result;
-  }
-};
-
-} // namespace
-
-/// In two's complement the inverse of x is -1 - x.
-static Sum inverseBits(const Sum &x) { return Sum() - one() - x; }
-
-static std::string bitsName(const std::string &type) {
-  return typedName("bits", type);
-}
-
-static BitTable tableOf(const std::string &type, const Sum &x) {
-  if (x.terms.empty()) {
-    return {};
-  }
-  for (bool isInverse : {false, true}) {
-    Sum sum = isInverse ? inverseBits(x) : x;
-    if (sum.terms.empty()) {
-      return BitTable().inverted();
-    }
-    FactorRef factor = sum.factor();
-    if (factor && factor->isFunction(bitsName(type))) {
-      BitTable result{factor->operands,
-                      uint32_t(*factor->integers[0].number())};
-      return isInverse ? result.inverted() : result;
-    }
-  }
-  Sum inverse = inverseBits(x);
-  bool isInverse = inverse.key() < x.key();
-  return {{isInverse ? inverse : x}, isInverse ? 1u : 2u};
-}
-
-/// The table over more integers.
-static uint32_t widened(const BitTable &from, const std::vector<Sum> &of) {
-  uint32_t table = 0;
-  for (uint32_t place = 0; place != uint32_t(1) << of.size(); ++place) {
-    uint32_t inner = 0;
-    for (size_t i = 0; i != from.of.size(); ++i) {
-      for (size_t j = 0; j != of.size(); ++j) {
-        if (of[j].key() == from.of[i].key()) {
-          inner |= (place >> j & 1) << i;
-        }
-      }
-    }
-    table |= uint32_t(from.at(inner)) << place;
-  }
-  return table;
-}
-
-/// Without the integers that make no difference.
-static BitTable reduced(BitTable table) {
-  for (size_t i = table.of.size(); i-- != 0;) {
-    uint32_t bit = uint32_t(1) << i, rest = 0, count = 0;
-    bool matters = false;
-    for (uint32_t place = 0; place != table.bits(); ++place) {
-      if ((place & bit) == 0) {
-        matters |= table.at(place) != table.at(place | bit);
-        rest |= uint32_t(table.at(place)) << count++;
-      }
-    }
-    if (!matters) {
-      table.of.erase(table.of.begin() + long(i));
-      table.table = rest;
-    }
-  }
-  return table;
-}
-
-static Sum sumOf(const std::string &type, const BitTable &table) {
-  if (table.at(0)) {
-    return inverseBits(sumOf(type, table.inverted()));
-  }
-  if (table.table == 0) {
-    return Sum();
-  }
-  if (table.of.size() == 1) {
-    return table.of[0];
-  }
-  return functionOf(bitsName(type), table.of,
-                    {Polynomial(int64_t(table.table))});
-}
-
-std::optional<Sum> divisi::rewrite::bitsOf(const std::string &op,
-                                           const std::string &type,
-                                           const std::vector<Sum> &x) {
-  std::map<std::string, Sum> all;
-  std::vector<BitTable> tables;
-  for (const Sum &operand : x) {
-    tables.push_back(tableOf(type, operand));
-    for (const Sum &each : tables.back().of) {
-      all.emplace(each.key(), each);
-    }
-  }
-  if (all.size() > BitTable::kMost) {
-    return std::nullopt;
-  }
-  BitTable result;
-  for (const auto &[key, each] : all) {
-    result.of.push_back(each);
-  }
-  uint32_t left = widened(tables[0], result.of);
-  uint32_t right = x.size() == 2 ? widened(tables[1], result.of) : 0;
-  result.table = op == "and"   ? left & right
-                 : op == "or"  ? left | right
-                 : op == "xor" ? left ^ right
-                               : left;
-  return sumOf(type, reduced(op == "not" ? result.inverted() : result));
-}
-
-//===----------------------------------------------------------------------===//
 // Casts
 //===----------------------------------------------------------------------===//
 
@@ -329,6 +200,45 @@ static bool isWithin(const std::string &from, const std::string &to) {
                           (b->isSigned || !a->isSigned);
 }
 
+std::optional<std::pair<int64_t, int64_t>>
+divisi::rewrite::integersOf(const std::string &type) {
+  if (type == "int") {
+    return std::pair<int64_t, int64_t>(0, INT8_MAX);
+  }
+  auto numbers = numbersOf(type);
+  if (!numbers || numbers->isFloat) {
+    return std::nullopt;
+  }
+  // Where sums of few of them are still within 64 bits.
+  int bits = std::min(numbers->bits - (numbers->isSigned ? 1 : 0), 62);
+  auto most = int64_t((uint64_t(1) << bits) - 1);
+  return std::pair(numbers->isSigned ? -most - 1 : 0, most);
+}
+
+/// What a cast is from and to: "cast of i8 to i32".
+static std::optional<std::pair<std::string, std::string>>
+castTypes(const Factor &factor) {
+  std::string prefix = typedName("cast", "");
+  size_t to = factor.name.find(" to ");
+  if (factor.kind != Factor::Kind::Function ||
+      !factor.name.starts_with(prefix) || to == std::string::npos) {
+    return std::nullopt;
+  }
+  return std::pair(factor.name.substr(prefix.size(), to - prefix.size()),
+                   factor.name.substr(to + 4));
+}
+
+std::optional<std::pair<int64_t, int64_t>>
+divisi::rewrite::rangeOf(const Factor &factor) {
+  if (factor.isBoolean) {
+    return std::pair<int64_t, int64_t>(0, 1);
+  }
+  auto types = castTypes(factor);
+  return types && isWithin(types->first, types->second)
+             ? integersOf(types->first)
+             : std::nullopt;
+}
+
 /// Whether a cast leaves the low bits of an integer, and nothing else.
 static bool keepsLowBits(const std::string &from, const std::string &to) {
   auto a = numbersOf(from), b = numbersOf(to);
@@ -366,15 +276,17 @@ Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
     return x;
   }
   FactorRef inner = x.factor();
-  std::string prefix = typedName("cast", "");
-  std::string suffix = " to " + from;
-  if (inner && inner->kind == Factor::Kind::Function &&
-      inner->name.starts_with(prefix) && inner->name.ends_with(suffix)) {
-    std::string first = inner->name.substr(
-        prefix.size(), inner->name.size() - prefix.size() - suffix.size());
-    auto numbers = numbersOf(first);
+  auto types = inner ? castTypes(*inner) : std::nullopt;
+  if (types && types->second == from) {
+    const std::string &first = types->first;
+    auto numbers = numbersOf(first), between = numbersOf(from),
+         last = numbersOf(to);
     bool isInteger = numbers && !numbers->isFloat;
-    if (isWithin(first, from) || (isInteger && keepsLowBits(from, to))) {
+    // Floats saturate where integers wrap.
+    bool isTaken = isInteger && between && between->isFloat && last &&
+                   !last->isFloat && !isWithin(first, to);
+    if ((isWithin(first, from) && !isTaken) ||
+        (isInteger && keepsLowBits(from, to))) {
       return castOf(first, to, inner->operands[0]);
     }
   }

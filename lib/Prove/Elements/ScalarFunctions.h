@@ -33,6 +33,13 @@ std::optional<Sum> realFunction(const std::string &op, const std::string &from,
 std::optional<Sum> bitsOf(const std::string &op, const std::string &type,
                           const std::vector<Sum> &x);
 
+/// The least and the largest integer of a type, or those that all of `int`
+/// have; of 64 bits those of 63. Nothing of other types.
+std::optional<std::pair<int64_t, int64_t>> integersOf(const std::string &type);
+/// The integers between which a factor is, if it comes from a narrower type
+/// than it has.
+std::optional<std::pair<int64_t, int64_t>> rangeOf(const Factor &factor);
+
 /// A cast between different types, as operators name them.
 Sum castOf(const std::string &from, const std::string &to, const Sum &x);
 

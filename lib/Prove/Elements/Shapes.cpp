@@ -9,6 +9,7 @@
 #include "lib/Prove/Elements/SymbolicEvaluator.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace divisi::rewrite;
 
@@ -77,6 +78,53 @@ Index SymbolicEvaluator::windowShape(const SymbolicCall &call) {
   return result;
 }
 
+/// The dims of the indices in place of an axis.
+Index SymbolicEvaluator::gatherShape(const SymbolicCall &call) {
+  size_t axis = size_t(number(call, "axis"));
+  auto batch = ptrdiff_t(number(call, "batch_dims"));
+  Index result = shape(call.operands[0]);
+  Index rows = shape(call.operands[1]);
+  auto at = result.erase(result.begin() + ptrdiff_t(axis));
+  result.insert(at, rows.begin() + batch, rows.end());
+  return result;
+}
+
+/// Of operators that keep the dims of an operand, or replace one of them.
+std::optional<Index> SymbolicEvaluator::shapeOfRows(const SymbolicCall &call) {
+  const std::string &op = call.op;
+  static const std::set<std::string> keep = {
+      "softmax", "normalize", "cumulate",   "rotary", "quantize",
+      "insert",  "scatter",   "dequantize", "cast"};
+  if (keep.contains(op)) {
+    return shape(call.operands[0]);
+  }
+  if (op == "take_along") {
+    return shape(call.operands[1]);
+  }
+  if (op == "gather") {
+    return gatherShape(call);
+  }
+  if (op == "conv_dgrad") {
+    Index result{shape(call.operands[0])[0]};
+    result.push_back(shape(call.operands[1])[1] *
+                     integer(std::get<Expr>(attribute(call, "groups"))));
+    Index extents = list(call, "extents");
+    result.insert(result.end(), extents.begin(), extents.end());
+    return result;
+  }
+  if (op == "top_k" || op == "arg_reduce") {
+    Index result = shape(call.operands[0]);
+    size_t axis = size_t(number(call, "axis"));
+    if (op == "top_k") {
+      result[axis] = integer(std::get<Expr>(attribute(call, "k")));
+    } else {
+      result.erase(result.begin() + ptrdiff_t(axis));
+    }
+    return result;
+  }
+  return std::nullopt;
+}
+
 /// What an operator that is defined here says of it; nothing of others.
 std::optional<Index> SymbolicEvaluator::definedShape(const SymbolicCall &call) {
   const std::string &op = call.op;
@@ -87,9 +135,8 @@ std::optional<Index> SymbolicEvaluator::definedShape(const SymbolicCall &call) {
   if (op == "matmul" || op == "attention") {
     return labelledShape(call);
   }
-  if (op == "softmax" || op == "normalize" || op == "cumulate" ||
-      op == "rotary") {
-    return shape(call.operands[0]);
+  if (std::optional<Index> rows = shapeOfRows(call)) {
+    return rows;
   }
   bool isMovement = op == "transpose" || op == "slice" || op == "pad" ||
                     op == "concat" || op == "reduce" || op == "conv" ||

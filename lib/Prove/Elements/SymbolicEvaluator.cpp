@@ -109,6 +109,9 @@ Index SymbolicEvaluator::shapeOf(const SymbolicCall &made) {
   if (std::optional<Index> defined = definedShape(made)) {
     return *defined;
   }
+  if (!made.isTyped && made.depends.size() != made.dims.size()) {
+    throw GivenUp(); // What was fitted was not shown yet.
+  }
   Index result, extents;
   for (size_t operand : made.operands) {
     Index own = shape(operand);
@@ -117,8 +120,6 @@ Index SymbolicEvaluator::shapeOf(const SymbolicCall &made) {
   for (size_t dim = 0; dim != made.dims.size(); ++dim) {
     if (made.dims[dim]) {
       result.push_back(integer(*made.dims[dim]));
-    } else if (made.same[dim]) {
-      result.push_back(extents[*made.same[dim]]);
     } else {
       std::string name = "<" + made.function + " " + std::to_string(dim);
       for (const Expr &expr : made.integers) {
@@ -264,6 +265,10 @@ SymbolicEvaluator::definitions() {
       {"gather", &SymbolicEvaluator::gather},
       {"take_along", &SymbolicEvaluator::takeAlong},
       {"insert", &SymbolicEvaluator::insert},
+      {"attention", &SymbolicEvaluator::attention},
+      {"iota", &SymbolicEvaluator::iota},
+      {"quantize", &SymbolicEvaluator::scaled},
+      {"dequantize", &SymbolicEvaluator::scaled},
   };
   return all;
 }
@@ -275,8 +280,7 @@ SymbolicEvaluator::definitionOf(const std::string &op) {
 }
 
 std::vector<std::string> SymbolicEvaluator::definedOperators() {
-  std::vector<std::string> all = {"attention", "dequantize", "iota", "quantize",
-                                  "reshape"};
+  std::vector<std::string> all = {"reshape"};
   for (const auto &[op, definition] : definitions()) {
     all.push_back(op);
   }
@@ -284,7 +288,9 @@ std::vector<std::string> SymbolicEvaluator::definedOperators() {
 }
 
 bool divisi::rewrite::isDefinedByElements(const std::string &op) {
-  return op == "reshape" || op == "iota" || SymbolicEvaluator::definitionOf(op);
+  std::vector<std::string> all = SymbolicEvaluator::definedOperators();
+  return std::find(all.begin(), all.end(), op) != all.end() ||
+         SymbolicEvaluator::operatorsAlong().contains(op);
 }
 
 Sum SymbolicEvaluator::at(size_t value, const Index &index) {
@@ -312,19 +318,15 @@ Sum SymbolicEvaluator::at(size_t value, const Index &index) {
   if (made.op == "reshape") {
     return reshape(value, index);
   }
-  if (made.op == "iota") {
-    return numberOf(index[size_t(number(made, "axis"))]);
-  }
   if (Define definition = definitionOf(made.op)) {
     return (this->*definition)(made, index);
   }
-  if (auto weighed =
-          made.op == "attention" ? attention(made, index) : std::nullopt) {
-    return *weighed;
-  }
-  if (auto defined = define(made, index)) {
+  // Of one element, bits are what the operator makes of those of others.
+  bool isOneOfBits = made.isElementwise && isFloat(made.element) &&
+                     context_.reading == Reading::Bits;
+  if (auto defined = isOneOfBits ? std::nullopt : define(made, index)) {
     return *defined;
   }
-  return made.isElementwise || isScaledAlone(made) ? elementwise(made, index)
-                                                   : uninterpreted(made, index);
+  return made.isElementwise ? elementwise(made, index)
+                            : uninterpreted(made, index);
 }

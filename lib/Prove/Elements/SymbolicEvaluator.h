@@ -22,6 +22,7 @@
 #include "lib/Prove/Elements/Terms.h"
 
 #include <set>
+#include <utility>
 
 namespace divisi::rewrite {
 
@@ -29,6 +30,13 @@ using Index = std::vector<Polynomial>; ///< A place in a tensor, dim by dim.
 
 /// Whether elements of that type, or of `float`, are floats.
 bool isFloat(const std::string &type);
+
+/// A sum of indices, sizes and integers of a rule; nothing of others.
+std::optional<Polynomial> wholeOf(const Sum &sum);
+
+/// As a reader may read it, if it is not too long: `x0[r0] + 1`.
+std::string describe(const Sum &sum);
+std::string describe(const Polynomial &integer);
 
 /// Whether it has an index of a fold: all but those of results.
 bool hasBound(const Polynomial &polynomial);
@@ -54,14 +62,40 @@ struct SplitMultiple {
   Polynomial of;  ///< ... and of what it is a multiple.
 };
 
+/// How operators on floats are read. Those on integers wrap in all of them.
+enum class Reading : uint8_t {
+  Bits,     ///< Each rounds: a function of the bits of its operands.
+  Rounding, ///< Of real numbers; but what rounding may turn over, as Bits.
+  Reals,    ///< Of real numbers.
+};
+
 /// What elements are followed in.
 struct ElementContext {
   Facts &facts; ///< About the symbols.
   /// What operators are, by their functions.
   const std::multimap<std::string, const SymbolicRule *> &definitions;
-  std::set<std::string> used; ///< Names of definitions.
-  size_t depth = 0;           ///< As many indices are bound.
-  size_t steps = 0;           ///< As many elements were followed.
+  std::set<std::string> used;          ///< Names of definitions.
+  size_t depth = 0;                    ///< As many indices are bound.
+  size_t steps = 0;                    ///< As many elements were followed.
+  Reading reading = Reading::Rounding; ///< Of operators on floats.
+  /// A number that was followed, since this was false, may have been rounded.
+  bool isRounded = false;
+  /// Of Bits: what a definition is followed for, which rounds as it likes.
+  std::string within;
+};
+
+/// Another reading, or another value of isRounded, while this is there.
+template <typename T> class Scoped {
+public:
+  /// Sets `at`, which outlives this.
+  Scoped(T &at, T value) : at_(at), before_(std::exchange(at, value)) {}
+  Scoped(const Scoped &) = delete;
+  Scoped &operator=(const Scoped &) = delete;
+  ~Scoped() { at_ = std::move(before_); }
+
+private:
+  T &at_;
+  T before_;
 };
 
 /// An index that is bound while this is there.
@@ -104,13 +138,15 @@ public:
   /// The operators that are not elementwise and have a definition here, for
   /// some attributes at least.
   static std::vector<std::string> definedOperators();
+  /// Those of the others that operate along some dims, and alike along others.
+  static const std::set<std::string> &operatorsAlong();
 
 private:
-  friend bool isDefinedByElements(const std::string &op);
-
   using Body = std::function<Sum(const Polynomial &)>;
   /// What an operand of a definition is.
   using Operand = std::function<Sum(const Index &)>;
+  /// What makes the elements that an operator takes.
+  using Operands = std::function<std::vector<Sum>()>;
   using Define = Sum (SymbolicEvaluator::*)(const SymbolicCall &,
                                             const Index &);
   /// The values that it gives its names.
@@ -124,6 +160,8 @@ private:
     std::function<Sum(const Binder &, const Sum &)> close;
     std::function<Sum(const Sum &, const Sum &)> join;
     bool isSum = false;
+    bool isInOrder = false; ///< Of rounded numbers: it has no parts.
+    bool isChoice = false;  ///< It takes one of them.
   };
 
   /// Where a condition changes along an index: it begins to hold there, or has
@@ -140,7 +178,7 @@ private:
   Index list(const SymbolicCall &call, const char *name);
   int64_t number(const SymbolicCall &call, const char *name);
   std::vector<size_t> dimList(const SymbolicCall &call, const char *name);
-  Polynomial integerOf(const Sum &sum);
+  Polynomial integerOf(const Sum &sum, const std::string &type);
 
   static const std::map<std::string, Define> &definitions();
   static Define definitionOf(const std::string &op);
@@ -149,6 +187,8 @@ private:
   Index elementwiseShape(const SymbolicCall &call);
   Index labelledShape(const SymbolicCall &call);
   Index windowShape(const SymbolicCall &call);
+  Index gatherShape(const SymbolicCall &call);
+  std::optional<Index> shapeOfRows(const SymbolicCall &call);
   Polynomial sliceExtent(const Polynomial &start, const Polynomial &limit,
                          const Polynomial &step);
   bool isKnown(const Polynomial &condition);
@@ -159,6 +199,10 @@ private:
                    size_t from = 0);
   Division divideIndex(const Polynomial &index, const Polynomial &by);
   FoldKind foldKind(const std::string &kind, const std::string &type);
+  FoldKind foldOf(const std::string &kind, const SymbolicCall &call);
+  FoldKind foldInOrder(const std::string &kind, const SymbolicCall &call);
+  Sum foldWhole(const Polynomial &extent, const FoldKind &kind,
+                const Body &body);
   Sum fold(const Polynomial &extent, const FoldKind &kind, const Body &body);
   Sum close(const Binder &binder, const FoldKind &kind, const Sum &body);
   Sum closeTerm(const Binder &binder, const FoldKind &kind, Monomial monomial,
@@ -176,6 +220,7 @@ private:
   std::vector<Sum> operands(const SymbolicCall &call, const Index &index);
 
   Sum splat(const SymbolicCall &call);
+  Sum iota(const SymbolicCall &call, const Index &index);
   Sum matmul(const SymbolicCall &call, const Index &index);
   Sum reduce(const SymbolicCall &call, const Index &index);
   Sum cumulate(const SymbolicCall &call, const Index &index);
@@ -183,6 +228,7 @@ private:
   Sum pool(const SymbolicCall &call, const Index &index);
   Sum transpose(const SymbolicCall &call, const Index &index);
   Sum slice(const SymbolicCall &call, const Index &index);
+  Sum padded(const SymbolicCall &call);
   Sum pad(const SymbolicCall &call, const Index &index);
   Sum concat(const SymbolicCall &call, const Index &index);
   Sum broadcast(const SymbolicCall &call, const Index &index);
@@ -190,16 +236,57 @@ private:
   Sum gather(const SymbolicCall &call, const Index &index);
   Sum takeAlong(const SymbolicCall &call, const Index &index);
   Sum insert(const SymbolicCall &call, const Index &index);
-  std::optional<Sum> attention(const SymbolicCall &call, const Index &index);
+  std::optional<Polynomial> bound(const SymbolicCall &call, const char *name);
+  Sum capped(const SymbolicCall &call, const Sum &product);
+  Polynomial headOf(const Polynomial &head, const Polynomial &queries,
+                    const Polynomial &keys);
+  Sum attention(const SymbolicCall &call, const Index &index);
+  Sum attentionBits(const SymbolicCall &call, const Index &index);
   bool bind(const std::vector<std::pair<Expr, Polynomial>> &values,
             const SymbolicRule &definition, Bound &bound);
   std::optional<Bound> bindDefinition(const SymbolicCall &call,
                                       const SymbolicRule &definition);
   std::optional<Sum> define(const SymbolicCall &call, const Index &index);
   std::string typeOf(size_t value) const;
-  /// Whether it quantizes or dequantizes elements, each by its own scale.
-  bool isScaledAlone(const SymbolicCall &call);
+  /// Whether the integer is one of the type, wherever the facts hold.
+  bool fits(const Polynomial &integer, const std::string &type);
+  /// What elements of integers are, if that is made of indices and sizes, and
+  /// does not wrap.
+  std::optional<Polynomial> unwrapped(const Sum &sum, const std::string &type);
+  bool isWithin(const Polynomial &integer, int64_t least, int64_t most);
+  Sum lessInteger(const Sum &small, const Sum &large, const std::string &from);
+  /// An operand's element as what contracts or folds it takes it.
+  Sum widened(const SymbolicCall &call, size_t operand, const Index &place);
+  Sum times(const Sum &left, const Sum &right, const std::string &type);
+  /// Whether rounding of its operands may turn its result over.
+  bool isTurning(const SymbolicCall &call, const std::string &from);
+  Sum turning(const SymbolicCall &call, const std::string &from,
+              const Operands &operands);
+  /// The element of a float operator that rounds.
+  Sum bits(const SymbolicCall &call, const std::string &from,
+           const std::vector<Sum> &x);
+  std::optional<Sum> bitsOfOne(const std::string &op, const std::string &from,
+                               const Sum &x);
+  Sum bitsOfCast(const std::string &from, const std::string &to, const Sum &x);
+  std::optional<Sum> bitsOfProduct(const std::string &op,
+                                   const std::string &from,
+                                   const std::vector<Sum> &x);
+  Sum bitsOfComparison(const SymbolicCall &call, const std::string &from,
+                       const std::vector<Sum> &x);
+  std::optional<Sum> beyondNumbers(const SymbolicCall &call,
+                                   const std::vector<Sum> &x);
+  std::string bitsName(const std::string &op, const std::string &type) const;
+  std::optional<Sum> shiftOf(const SymbolicCall &call,
+                             const std::vector<Sum> &x);
+  std::vector<Sum> scaledOperands(const SymbolicCall &call, const Index &index);
+  Sum scaled(const SymbolicCall &call, const Index &index);
+  /// The dim of the result that goes through each dim of an operand, wherever
+  /// an operator without a definition computes the same at all places.
+  std::vector<std::optional<size_t>> dimsThrough(const SymbolicCall &call,
+                                                 size_t operand);
   Sum elementwise(const SymbolicCall &call, const Index &index);
+  Sum pointwise(const SymbolicCall &call, const std::string &from,
+                const Operands &operands);
   std::optional<Sum> ring(const SymbolicCall &call, const std::string &from,
                           const std::vector<Sum> &x);
   std::optional<Sum> boolean(const SymbolicCall &call, const std::string &from,
@@ -208,6 +295,8 @@ private:
               const std::vector<Sum> &x);
   Sum function(const SymbolicCall &call, const std::string &from,
                const std::vector<Sum> &x);
+  Polynomial placeThrough(const Polynomial &extent, const Polynomial &wanted,
+                          const Polynomial &index);
   Sum uninterpreted(const SymbolicCall &call, const Index &index);
   Sum lambdaBody(size_t operand, const Index &place,
                  const std::vector<Binder> &binders);

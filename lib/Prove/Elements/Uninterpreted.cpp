@@ -66,13 +66,67 @@ Sum SymbolicEvaluator::lambdaBody(size_t operand, const Index &place,
   }
 }
 
+/// Whether all of an operator's results along a dim of its first operand are
+/// made alike, whatever the place.
+static bool isAlike(const std::vector<size_t> &dims, size_t dim) {
+  return std::find(dims.begin(), dims.end(), dim) == dims.end();
+}
+
+/// Those of which dimsThrough() knows something.
+const std::set<std::string> &SymbolicEvaluator::operatorsAlong() {
+  static const std::set<std::string> all = {
+      "softmax", "normalize",  "top_k",  "arg_reduce",
+      "rotary",  "conv_dgrad", "scatter"};
+  return all;
+}
+
+/// Operators that are not listed read all of their operands.
+std::vector<std::optional<size_t>>
+SymbolicEvaluator::dimsThrough(const SymbolicCall &call, size_t operand) {
+  const std::string &op = call.op;
+  size_t rank = shape(call.operands[operand]).size();
+  std::vector<std::optional<size_t>> through(rank);
+  if (op == "softmax" || op == "normalize" || op == "top_k" ||
+      op == "arg_reduce") {
+    std::vector<size_t> axes = op == "normalize"
+                                   ? dimList(call, "axes")
+                                   : std::vector{size_t(number(call, "axis"))};
+    for (size_t dim = 0; dim != rank; ++dim) {
+      size_t gone = op == "arg_reduce" && dim > axes[0] ? 1 : 0;
+      if (isAlike(axes, dim)) {
+        through[dim] = dim - gone;
+      }
+    }
+  } else if (op == "rotary") {
+    for (size_t dim = 0; dim + 1 < rank; ++dim) {
+      through[dim] = dim;
+    }
+  } else if (op == "conv_dgrad" && operand == 0) {
+    through[0] = 0;
+  } else if (op == "scatter") {
+    // Rows that are set are behind the dims of their numbers.
+    size_t batch = size_t(number(call, "batch_dims"));
+    size_t rows = operand == 0   ? batch + 1
+                  : operand == 1 ? rank
+                                 : shape(call.operands[1]).size();
+    for (size_t dim = 0; dim != rank; ++dim) {
+      if (dim < batch) {
+        through[dim] = dim;
+      } else if (dim >= rows) {
+        through[dim] = batch + 1 + dim - rows;
+      }
+    }
+  }
+  return through;
+}
+
 /// The operator with attributes that name dims of its first operand by their
 /// order among those that do not go through.
 SymbolicCall SymbolicEvaluator::withDimsInside(const SymbolicCall &call) {
   std::vector<std::optional<size_t>> inside;
-  if (!call.passThrough.empty()) {
+  if (!call.operands.empty()) {
     size_t count = 0;
-    for (const std::optional<size_t> &dim : call.passThrough[0]) {
+    for (const std::optional<size_t> &dim : dimsThrough(call, 0)) {
       inside.push_back(dim ? std::nullopt : std::optional(count++));
     }
   }
@@ -97,14 +151,38 @@ SymbolicCall SymbolicEvaluator::withDimsInside(const SymbolicCall &call) {
   return named;
 }
 
+/// The index of a dim that goes through, also if the operand repeats it.
+Polynomial SymbolicEvaluator::placeThrough(const Polynomial &extent,
+                                           const Polynomial &wanted,
+                                           const Polynomial &index) {
+  if (extent.number() == 1 || extent == wanted) {
+    return extent.number() == 1 ? Polynomial(0) : index;
+  }
+  if (!facts_.isAtLeastZero(extent - Polynomial(2))) {
+    throw SplitExtent{extent};
+  }
+  return index;
+}
+
 /// A function of all elements along the dims that do not go through, and of
 /// the indices of the result that no operand has.
 Sum SymbolicEvaluator::uninterpreted(const SymbolicCall &call,
                                      const Index &index) {
+  bool isOfFloats =
+      std::any_of(call.operands.begin(), call.operands.end(),
+                  [&](size_t operand) { return isFloat(typeOf(operand)); });
+  bool isTurning = isOfFloats && !isFloat(call.element);
+  Scoped<Reading> reading(context_.reading,
+                          isTurning && context_.reading == Reading::Rounding
+                              ? Reading::Bits
+                              : context_.reading);
+  context_.isRounded |= isFloat(call.element);
   std::vector<bool> isPassedThrough(index.size());
   std::vector<Sum> operands;
+  Index wanted = shapeOf(call);
   for (size_t i = 0; i != call.operands.size(); ++i) {
     Index own = shape(call.operands[i]);
+    auto through = dimsThrough(call, i);
     FactScope scope(facts_);
     Factor lambda;
     lambda.kind = Factor::Kind::Fold;
@@ -112,8 +190,8 @@ Sum SymbolicEvaluator::uninterpreted(const SymbolicCall &call,
     std::vector<std::unique_ptr<BoundIndex>> bound;
     Index place(own.size());
     for (size_t dim = 0; dim != own.size(); ++dim) {
-      if (auto result = call.passThrough[i][dim]) {
-        place[dim] = index[*result];
+      if (auto result = through[dim]) {
+        place[dim] = placeThrough(own[dim], wanted[*result], index[*result]);
         isPassedThrough[*result] = true;
         continue;
       }
@@ -132,6 +210,8 @@ Sum SymbolicEvaluator::uninterpreted(const SymbolicCall &call,
       rest.push_back(index[dim]);
     }
   }
-  return functionOf(nameOf(withDimsInside(call)), std::move(operands),
-                    std::move(rest));
+  bool areBits = isOfFloats && context_.reading == Reading::Bits;
+  return functionOf((areBits ? "=" + context_.within : "") +
+                        nameOf(withDimsInside(call)),
+                    std::move(operands), std::move(rest));
 }

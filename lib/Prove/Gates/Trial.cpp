@@ -8,6 +8,7 @@
 
 #include "divisi/Prove/Trial.h"
 
+#include "divisi/Rules/RuleText.h"
 #include "lib/Prove/Gates/Trier.h"
 
 #include <algorithm>
@@ -17,6 +18,20 @@ using namespace divisi;
 using namespace divisi::rewrite;
 using rt::DType;
 using rt::HostTensor;
+
+Trier::Trier(const Rule &rule, Instantiator &instantiator)
+    : rule_(rule), instantiator_(instantiator) {
+  Rule unnamed = rule;
+  unnamed.name = "rule";
+  unnamed.summary.clear();
+  unnamed.comments.clear();
+  unnamed.open.reset();
+  uint64_t seed = 14695981039346656037u;
+  for (char c : printRule(unnamed)) {
+    seed = (seed ^ uint8_t(c)) * 1099511628211u;
+  }
+  random_.seed(seed);
+}
 
 bool divisi::rewrite::isSmall(const Instance &instance) {
   auto isLittle = [](const TensorForm &form) {
@@ -185,6 +200,25 @@ static std::vector<double> magnitudesOf(const CallGraph &side,
   return magnitudes;
 }
 
+/// Two numbers by as many digits as tell them apart.
+static std::pair<std::string, std::string> printApart(double left,
+                                                      double right) {
+  constexpr int few = 6, all = 17;
+  std::pair<std::string, std::string> texts;
+  for (int digits = few; digits <= all; ++digits) {
+    std::ostringstream one, other;
+    one.precision(digits);
+    other.precision(digits);
+    one << left;
+    other << right;
+    texts = {one.str(), other.str()};
+    if (texts.first != texts.second) {
+      break;
+    }
+  }
+  return texts;
+}
+
 /// Evaluates both sides on elements drawn anew. Says in `said`, if there is a
 /// difference, on which. What no kernel takes, such as an index that is out of
 /// range in the source, is no difference.
@@ -221,12 +255,10 @@ std::optional<Difference> Trier::differ(const Case &each,
       continue;
     }
     std::ostringstream out;
-    // Enough to tell two floats apart.
-    out.precision(tolerance == Tolerance::Exact ? 9 : 6);
+    auto [left, right] = printApart(difference->source, difference->target);
     out << where(each) << " result " << i << " at "
-        << printIndex(difference->index, (*source)[i].dims()) << " is "
-        << difference->source << " by the source and " << difference->target
-        << " by the target, for ";
+        << printIndex(difference->index, (*source)[i].dims()) << " is " << left
+        << " by the source and " << right << " by the target, for ";
     for (size_t j = 0; j != inputs.size(); ++j) {
       out << (j ? ", " : "") << rule_.variables[j].name << " = "
           << print(inputs[j]);
@@ -298,6 +330,7 @@ Trial Trier::runDrawn() {
   for (const Ranks &ranks : allRanks(rule_)) {
     if (!isRefused()) {
       drawCases(ranks);
+      drawLong(ranks);
     }
   }
   refuseWithoutCase();

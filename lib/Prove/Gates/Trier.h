@@ -29,14 +29,9 @@ struct Case {
 /// One rule on its way through the gates.
 class Trier {
 public:
-  /// Of `rule`; both must outlive it. Draws by the rule's name.
-  Trier(const Rule &rule, Instantiator &instantiator)
-      : rule_(rule), instantiator_(instantiator) {
-    for (char c : rule.name) {
-      seed_ = seed_ * 1099511628211u ^ uint8_t(c);
-    }
-    random_.seed(seed_);
-  }
+  /// Of `rule`; both must outlive it. What it draws depends on what the rule
+  /// says, and not on what it is called.
+  Trier(const Rule &rule, Instantiator &instantiator);
 
   /// Tries assignments that are drawn.
   Trial runDrawn();
@@ -52,6 +47,7 @@ private:
   }
   std::string where(const Case &each) const;
   void drawCases(const Ranks &ranks);
+  void drawLong(const Ranks &ranks);
   void drawSome(const Ranks &ranks, size_t most);
   bool addCase(const Assignment &assignment);
   bool fill(Case &each);
@@ -67,7 +63,6 @@ private:
 
   const Rule &rule_;
   Instantiator &instantiator_;
-  uint64_t seed_ = 14695981039346656037u;
   std::mt19937_64 random_;
   std::vector<Case> cases_;
   bool isSatisfied_ = false; ///< Some assignment meets the conditions.

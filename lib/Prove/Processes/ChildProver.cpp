@@ -58,8 +58,34 @@ ProofResult divisi::rewrite::followAll(const std::vector<SymbolicRule> &axioms,
       obligations);
 }
 
+ProofResult
+divisi::rewrite::followClass(const std::vector<SymbolicRule> &axioms,
+                             const Obligations &obligations) {
+  ProofResult result = followAll(axioms, obligations);
+  bool hasClass = !obligations.empty() && obligations[0].numericClass;
+  if (result.isProved || !hasClass) {
+    return result;
+  }
+  for (NumericClass each :
+       {NumericClass::Reassociates, NumericClass::Discontinuous}) {
+    if (each <= *obligations[0].numericClass) {
+      continue;
+    }
+    Obligations weaker = obligations;
+    for (SymbolicRule &one : weaker) {
+      one.numericClass = each;
+    }
+    if (followAll(axioms, weaker).isProved) {
+      result.weaker = each;
+      return result;
+    }
+  }
+  return result;
+}
+
 static std::string printAnswer(const ProofResult &result) {
   std::string text = result.isProved ? "1" : "0";
+  text += result.weaker ? std::to_string(int(*result.weaker)) : "";
   std::string reason = result.open;
   for (char &c : reason) {
     c = c == kPart || c == kEnd ? ' ' : c;
@@ -141,6 +167,9 @@ static ProofResult parseAnswer(const std::string &line) {
     size_t end = line.find(kPart, at);
     parts.push_back(line.substr(at, end - at));
     at = end == std::string::npos ? end : end + 1;
+  }
+  if (parts[0].size() > 1) {
+    result.weaker = static_cast<NumericClass>(parts[0][1] - '0');
   }
   result.open = parts.size() > 1 ? parts[1] : "";
   if (parts.size() > 2) {
@@ -311,7 +340,7 @@ void divisi::rewrite::followElementsInChildren(
     const std::vector<Obligations> &rules, const ProofLimits &limits,
     const std::function<void(const ProofResult &)> &done) {
   auto work = [&](size_t i) {
-    return printAnswer(followAll(axioms, rules[i]));
+    return printAnswer(followClass(axioms, rules[i]));
   };
   runInProcesses(rules.size(), {limits.jobs, limits.seconds}, work,
                  [&](size_t i, const Piece &piece) { done(resultOf(piece)); });

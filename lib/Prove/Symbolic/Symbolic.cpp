@@ -13,8 +13,6 @@
 #include "divisi/Rules/RuleNames.h"
 #include "divisi/Rules/RuleText.h"
 #include "lib/Prove/Symbolic/ExpandShapes.h"
-#include "lib/Prove/Symbolic/OperandExtents.h"
-#include "lib/Prove/Symbolic/SymbolicPassThrough.h"
 
 #include <algorithm>
 #include <functional>
@@ -33,9 +31,9 @@ namespace {
 class Maker {
 public:
   Maker(const Rule &rule, const Ranks &ranks, const TypeBinding &binding,
-        PassThroughQuery passThrough, Instantiator &instantiator)
+        Instantiator &instantiator)
       : rule_(rule), ranks_(ranks), binding_(binding),
-        passThrough_(passThrough), instantiator_(instantiator) {
+        instantiator_(instantiator) {
     for (const auto &[word, type] : binding) {
       types_[word] = type == "float" ? rt::DType::Field
                      : type == "int" ? rt::DType::I64
@@ -50,11 +48,7 @@ private:
   bool takeSamples();
   bool takeSample(const Assignment &assignment);
   SymbolicDims dimsOf(size_t side, size_t call, const Node &node);
-  std::optional<size_t> sameExtent(size_t side, size_t number, size_t result);
-  void addDepends(const Node &node, size_t side, size_t number,
-                  SymbolicCall &made);
-  std::vector<bool> extentsBehind(const Node &node, size_t side, size_t number,
-                                  size_t result);
+  bool isElementwise(size_t side, size_t number) const;
   std::optional<SymbolicGraph> graphOf(const Graph &graph, size_t side);
   bool addAttributes(const Node &node, const Call &call, SymbolicCall &result);
   bool addCondition(const Condition &condition);
@@ -63,20 +57,19 @@ private:
   const Rule &rule_;
   const Ranks &ranks_;
   const TypeBinding &binding_;
-  PassThroughQuery passThrough_;
   Instantiator &instantiator_;
   TypeChoice types_;
   SymbolicRule result_;
   /// 1, and each symbol, at each sample; and both sides there.
   std::vector<std::vector<int64_t>> points_;
   std::vector<Instance> samples_;
-  std::vector<Assignment> assignments_; ///< Those of the samples.
 };
 
 } // namespace
 
 void Maker::addNames() {
   result_.name = rule_.name;
+  result_.numericClass = rule_.numericClass;
   result_.isForward = rule_.isForward;
   result_.isDefinition = rule_.isDefinition;
   result_.ranks = ranks_;
@@ -106,9 +99,8 @@ bool Maker::takeSample(const Assignment &assignment) {
   sample.variables = *variables;
   for (auto [graph, calls] : {std::pair(&rule_.source, &sample.source),
                               std::pair(&rule_.target, &sample.target)}) {
-    auto made =
-        instantiator_.instantiate(rule_, *graph, *variables, assignment, types_,
-                                  passThrough_ != PassThroughQuery::None);
+    auto made = instantiator_.instantiate(rule_, *graph, *variables, assignment,
+                                          types_);
     if (!made) {
       return false;
     }
@@ -126,7 +118,6 @@ bool Maker::takeSample(const Assignment &assignment) {
   for (const std::string &each : rule_.ints) {
     point.push_back(assignment.numbers.at(each));
   }
-  assignments_.push_back(assignment);
   points_.push_back(std::move(point));
   samples_.push_back(std::move(sample));
   return true;
@@ -188,65 +179,13 @@ SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
   return dims;
 }
 
-/// The extent of an operand, counted through, that the result has as well in
-/// all samples.
-std::optional<size_t> Maker::sameExtent(size_t side, size_t number,
-                                        size_t result) {
-  std::optional<std::vector<bool>> isSame;
-  for (const Instance &sample : samples_) {
-    const CallGraph &calls = side == 0 ? sample.source : sample.target;
-    const Call &call = calls.calls[number];
-    std::vector<bool> equal;
-    for (size_t operand : call.operands) {
-      for (int64_t extent : sample.form(calls, operand).dims) {
-        equal.push_back(extent == call.result.dims[result]);
-      }
-    }
-    for (size_t i = 0; isSame && i != equal.size(); ++i) {
-      equal[i] = equal[i] && (*isSame)[i];
-    }
-    isSame = std::move(equal);
-  }
-  auto found = std::find(isSame->begin(), isSame->end(), true);
-  bool isKnown = samples_.size() >= 4 && found != isSame->end();
-  return isKnown ? std::optional(size_t(found - isSame->begin()))
-                 : std::nullopt;
-}
-
-void Maker::addDepends(const Node &node, size_t side, size_t number,
-                       SymbolicCall &made) {
-  made.depends.resize(made.dims.size());
-  made.same.resize(made.dims.size());
-  for (size_t result = 0; result != made.dims.size(); ++result) {
-    if (made.dims[result]) {
-      continue;
-    }
-    made.same[result] = sameExtent(side, number, result);
-    if (!made.same[result]) {
-      made.depends[result] = extentsBehind(node, side, number, result);
-    }
-  }
-}
-
-/// Of all samples together: on which extents one depends may depend on
-/// attributes.
-std::vector<bool> Maker::extentsBehind(const Node &node, size_t side,
-                                       size_t number, size_t result) {
-  std::vector<bool> depends;
-  for (size_t i = 0; i != samples_.size(); ++i) {
-    const Instance &at = samples_[i];
-    const CallGraph &calls = side == 0 ? at.source : at.target;
-    std::vector<TensorForm> operands;
-    for (size_t operand : calls.calls[number].operands) {
-      operands.push_back(at.form(calls, operand));
-    }
-    auto here = rewrite::extentsBehind(node, result, operands, assignments_[i],
-                                       types_, instantiator_);
-    depends.resize(here.size());
-    std::transform(here.begin(), here.end(), depends.begin(), depends.begin(),
-                   std::logical_or<>());
-  }
-  return depends;
+bool Maker::isElementwise(size_t side, size_t number) const {
+  return std::all_of(samples_.begin(), samples_.end(),
+                     [&](const Instance &sample) {
+                       return (side == 0 ? sample.source : sample.target)
+                           .calls[number]
+                           .isElementwise;
+                     });
 }
 
 //===----------------------------------------------------------------------===//
@@ -320,13 +259,13 @@ std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
     SymbolicCall made;
     made.operands = call.operands;
     made.dims = dimsOf(side, i, node);
-    addDepends(node, side, i, made);
     made.function = node.op.empty() ? "equal elements" : node.op;
     made.op = node.op;
     made.element = elementOf(call.result.type);
-    bool isAsked = passThrough_ == PassThroughQuery::Tested &&
-                   !isDefinedByElements(made.op);
-    addPassThrough(samples_, side == 0, i, isAsked, made);
+    // Others may look so at all samples.
+    made.isElementwise =
+        !isDefinedByElements(node.op) && isElementwise(side, i);
+    made.isTyped = node.type.has_value() || node.op.empty();
     if (!addAttributes(node, call, made)) {
       return std::nullopt;
     }
@@ -396,11 +335,13 @@ std::optional<SymbolicRule> Maker::run() {
   }
   result_.source = std::move(*source);
   result_.target = std::move(*target);
+  keepKnownExtents(result_);
   return result_;
 }
 
-std::optional<SymbolicRule> divisi::rewrite::makeSymbolic(
-    const Rule &rule, const Ranks &ranks, const TypeBinding &binding,
-    PassThroughQuery passThrough, Instantiator &instantiator) {
-  return Maker(rule, ranks, binding, passThrough, instantiator).run();
+std::optional<SymbolicRule>
+divisi::rewrite::makeSymbolic(const Rule &rule, const Ranks &ranks,
+                              const TypeBinding &binding,
+                              Instantiator &instantiator) {
+  return Maker(rule, ranks, binding, instantiator).run();
 }

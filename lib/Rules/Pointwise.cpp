@@ -1,4 +1,4 @@
-//===- PassThrough.cpp - Pass-through dims of operators -------------------===//
+//===- Pointwise.cpp - Pass-through dims of operators ---------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Rules/PassThrough.h"
+#include "lib/Rules/Pointwise.h"
 
 #include <algorithm>
 
@@ -32,8 +32,11 @@ static bool isSeenOtherwise(const LoopNest &nest, LoopId loop) {
       });
 }
 
-PassThroughDims divisi::rewrite::passThroughDims(const LoopNest &nest) {
-  PassThroughDims passThrough;
+/// Of each dim of each operand, the dim of the result along which it goes, with
+/// the same index.
+static std::vector<std::vector<std::optional<size_t>>>
+dimsThrough(const LoopNest &nest) {
+  std::vector<std::vector<std::optional<size_t>>> passThrough;
   const auto &results = nest.results[0].dims;
   for (const TensorMap &operand : nest.operands) {
     passThrough.emplace_back(operand.dims.size());
@@ -50,8 +53,8 @@ PassThroughDims divisi::rewrite::passThroughDims(const LoopNest &nest) {
   return passThrough;
 }
 
-bool divisi::rewrite::isElementwise(const LoopNest &nest,
-                                    const PassThroughDims &passThrough) {
+bool divisi::rewrite::isElementwise(const LoopNest &nest) {
+  const auto passThrough = dimsThrough(nest);
   const auto &results = nest.results[0].dims;
   bool isSo =
       std::all_of(results.begin(), results.end(), [&](const DimMap &dim) {
