@@ -9,6 +9,7 @@
 #include "divisi/Prove/Check.h"
 #include "divisi/Prove/ElementProver.h"
 #include "divisi/Prove/Parallel.h"
+#include "divisi/Support/Clock.h"
 
 #include <algorithm>
 #include <set>
@@ -17,6 +18,10 @@
 
 using namespace divisi;
 using namespace divisi::rewrite;
+
+/// Of a rule that is tested, but not proved, at least so many instances, of so
+/// many different sizes.
+static constexpr size_t kLeastInstances = 20, kLeastShapes = 3;
 
 /// As many instances of an axiom are evaluated for each ranks of its shapes.
 static constexpr size_t kMostPerRanks = 81;
@@ -80,6 +85,7 @@ static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
     Trial trial = each.isAxiom ? tryAxiom(each, instantiator, kMostPerRanks)
                                : tryRule(each, instantiator);
     verdict.instances += trial.instances;
+    verdict.shapes = std::max(verdict.shapes, trial.shapes);
     verdict.domain = std::max(verdict.domain, trial.domain);
     if (!trial.refusal && !each.isAxiom) {
       trial = tryFloats(each, instantiator);
@@ -96,7 +102,8 @@ static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
 /// What tryGates() said, as the text of a piece of work.
 static std::string printTried(const Verdict &verdict) {
   std::ostringstream text;
-  text << verdict.instances << ' ' << int(verdict.domain);
+  text << verdict.instances << ' ' << verdict.shapes << ' '
+       << int(verdict.domain);
   if (verdict.refusal) {
     text << ' ' << int(verdict.refusal->gate) << '\n'
          << verdict.refusal->reason;
@@ -108,7 +115,7 @@ static Verdict parseTried(const std::string &tried) {
   Verdict verdict;
   std::istringstream text(tried);
   int domain = 0, gate = 0;
-  text >> verdict.instances >> domain;
+  text >> verdict.instances >> verdict.shapes >> domain;
   verdict.domain = static_cast<Domain>(domain);
   if (text >> gate) {
     verdict.status = RuleStatus::Refused;
@@ -172,6 +179,20 @@ static void addProof(const Rule &rule, const Obligations &obligations,
     return;
   }
   verdict.open = proof.open;
+  bool hasSizes = !rule.sizes.empty() || !rule.shapes.empty();
+  bool isTested = verdict.instances >= kLeastInstances &&
+                  verdict.shapes >= (hasSizes ? kLeastShapes : 1);
+  if (rule.open && !isTested) {
+    verdict.status = RuleStatus::Refused;
+    verdict.refusal = Refusal{
+        Gate::Values, "it is not tested: its source was legal at " +
+                          std::to_string(verdict.instances) + " instances of " +
+                          std::to_string(verdict.shapes) +
+                          " different sizes, expected at least " +
+                          std::to_string(kLeastInstances) + " of " +
+                          std::to_string(kLeastShapes)};
+    return;
+  }
   if (rule.open) {
     verdict.status = RuleStatus::Tested;
     return;
@@ -273,7 +294,9 @@ void divisi::rewrite::checkRules(
     if (!verdicts[i].refusal && !rules[i].isAxiom) {
       places.push_back(i);
       proving.push_back(rules[i]);
+      double begin = steadySeconds();
       obligations.push_back(obligationsOf(rules[i], instantiator));
+      verdicts[i].seconds += steadySeconds() - begin;
     }
   }
   size_t told = 0;

@@ -35,11 +35,12 @@ namespace divisi::rewrite {
 struct Trial {
   std::optional<Refusal> refusal; ///< Nothing if the rule passed.
   size_t instances = 0; ///< On how many assignments and types it was tried.
+  size_t shapes = 0;    ///< How many of these assignments are different.
   Domain domain = Domain::Field; ///< In which values were compared.
 };
 
 /// Passes a rule through the gates of forms and values, at assignments drawn by
-/// its name: at least three for all ranks with extents that are all different,
+/// what it says: at least three for all ranks with extents that are all different,
 /// and others.
 Trial tryRule(const Rule &rule, Instantiator &instantiator);
 

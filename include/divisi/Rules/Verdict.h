@@ -55,6 +55,7 @@ struct Verdict {
   std::vector<Ranks> ranks;        ///< Of its shapes, where it is proved.
   std::string open;                ///< Of a tested rule: what is not proved.
   size_t instances = 0;            ///< On which it was tried.
+  size_t shapes = 0;               ///< Different assignments among these.
   Domain domain = Domain::Field;
   double seconds = 0;
 };

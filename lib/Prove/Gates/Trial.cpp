@@ -12,6 +12,7 @@
 #include "lib/Prove/Gates/Trier.h"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 using namespace divisi;
@@ -144,8 +145,11 @@ bool Trier::addCase(const Assignment &assignment) {
 }
 
 void Trier::drawCases(const Ranks &ranks) {
-  constexpr std::pair<Draw, int> wanted[] = {
-      {Draw::Tiny, 2}, {Draw::Any, 3}, {Draw::Distinct, 3}};
+  // More of rules that are tried at few ranks.
+  const int times = rule_.shapes.empty() ? 3 : 1;
+  const std::pair<Draw, int> wanted[] = {{Draw::Tiny, 2 * times},
+                                         {Draw::Any, 3 * times},
+                                         {Draw::Distinct, 3 * times}};
   constexpr int attempts = 60;
   int missing = 0;
   for (auto [kind, count] : wanted) {
@@ -315,11 +319,14 @@ void Trier::checkNumbers(const Case &each) {
 }
 
 void Trier::checkValues() {
+  std::set<std::string> assignments;
   for (const Case &each : cases_) {
     if (isRefused()) {
       return;
     }
     ++trial_.instances;
+    assignments.insert(print(each.assignment));
+    trial_.shapes = assignments.size();
     if (!checkExactly(each) && !isRefused()) {
       checkNumbers(each);
     }

@@ -14,6 +14,8 @@
 #include "divisi/Prove/Parallel.h"
 #include "divisi/Support/Clock.h"
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <poll.h>
@@ -58,6 +60,39 @@ ProofResult divisi::rewrite::followAll(const std::vector<SymbolicRule> &axioms,
       obligations);
 }
 
+/// At which ranks the rule is proved, as a condition where one says that; empty
+/// where it is proved at none.
+static std::string provedRanks(const std::vector<SymbolicRule> &axioms,
+                               const Obligations &obligations) {
+  std::map<Ranks, Obligations> all;
+  for (const SymbolicRule &each : obligations) {
+    all[each.ranks].push_back(each);
+  }
+  std::string text;
+  bool isUpTo = true; // All up to some rank of the only shape.
+  size_t count = 0;
+  for (const auto &[ranks, some] : all) {
+    if (!followAll(axioms, some).isProved) {
+      continue;
+    }
+    isUpTo &= ranks.size() == 1 && ranks.begin()->second == count;
+    ++count;
+    std::string place;
+    for (const auto &[shape, rank] : ranks) {
+      place += (place.empty() ? "" : ", ") +
+               ("rank(" + shape + ") == " + std::to_string(rank));
+    }
+    text += (text.empty() ? "" : "; ") + place;
+  }
+  if (count == 0) {
+    return "";
+  }
+  std::string shape = all.begin()->first.begin()->first;
+  return "; it is proved " + (isUpTo ? "with 'where rank(" + shape + ") <= " +
+                                           std::to_string(count - 1) + "'"
+                                     : "at " + text);
+}
+
 ProofResult
 divisi::rewrite::followClass(const std::vector<SymbolicRule> &axioms,
                              const Obligations &obligations) {
@@ -80,6 +115,10 @@ divisi::rewrite::followClass(const std::vector<SymbolicRule> &axioms,
       return result;
     }
   }
+  bool haveRanks = std::ranges::any_of(obligations, [&](const auto &each) {
+    return each.ranks != obligations[0].ranks;
+  });
+  result.open += haveRanks ? provedRanks(axioms, obligations) : "";
   return result;
 }
 
