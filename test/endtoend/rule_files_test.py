@@ -34,7 +34,7 @@ MALFORMED = {
     "open": ([("class", "open 3\n  class")],
              "12:8: expected what is open, in quotes, got '3'"),
     "class": ([("bit-exact", "exact")], "12:9: expected bit-exact, "
-              "reassociates or changes-range, got 'exact'"),
+              "reassociates, changes-range or discontinuous, got 'exact'"),
     "no class": ([("bit-exact", "")],
                  "13:1: expected a numeric class, got '}'"),
     "two rules": ([("rule r", RULE + "rule r")],
@@ -111,8 +111,8 @@ MALFORMED = {
               "numbers and believed; it has no class, is not open, not "
               "generated and not applied"),
     "class is missing": ([("  class bit-exact\n", "")], "1:6: 'r': has no "
-                         "class; expected bit-exact, reassociates or "
-                         "changes-range"),
+                         "class; expected bit-exact, reassociates, "
+                         "changes-range or discontinuous"),
     "same": ([("return x", "a = relu(x)\n    return a")],
              "1:6: 'r': source and target are the same"),
     "not used": ([("size m, n", "size m, n, k")],
