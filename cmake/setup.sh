@@ -23,6 +23,7 @@ packages=(
   # the compiler's own
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   libprotobuf-dev protobuf-compiler zlib1g-dev libsimdjson-dev libdeflate-dev
+  libsodium-dev
   # what connects processes; divisi runs without it, in one
   libopenmpi-dev openmpi-bin
   # the tools that build it
