@@ -45,6 +45,17 @@ def run(divisi, *flags, seed=1, **tensors):
     return load(divisi.path("out.npz"))
 
 
+def test_sums_travel_in_bf16(divisi):
+    m = model("gpt2")
+    compile_program(divisi, m.onnx, *m.shapes, "--devices", 4,
+                    "--tensor-parallel-size", 4, "--precision", "bf16",
+                    "--reduce-precision", "bf16")
+    [got], [expected] = (tensors.values() for tensors in (
+        run(divisi, **load(m.inputs)), load(m.outputs)))
+    # The tolerance of check for what is computed in bf16.
+    assert np.abs(got - expected).max() <= 2**-6 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("devices", DEVICES)
 def test_training_steps(divisi, program, devices):
     path = divisi.path(program("train_step.mlir"))

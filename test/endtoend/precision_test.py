@@ -149,6 +149,18 @@ def test_sums_travel_in_the_type_that_is_asked_for(divisi, plan, element):
         assert wide[1] < wide[0] and times[1] < times[0]
 
 
+def test_narrow_sums_are_the_same_between_processes(divisi):
+    m = model("gpt2")
+    divisi("compile", m.onnx, *m.shapes, "--devices", 4,
+           "--tensor-parallel-size", 4, "--precision", "bf16",
+           "--reduce-precision", "bf16", "-o", "m.divisi")
+    divisi("run", "m.divisi", "--inputs", m.inputs, "-o", "one.npz")
+    divisi("run", "m.divisi", "--inputs", m.inputs, "--launch", 2, "-o",
+           "two.npz")
+    one, two = load(divisi.path("one.npz")), load(divisi.path("two.npz"))
+    assert all(one[name].tobytes() == two[name].tobytes() for name in one)
+
+
 def test_sums_are_no_wider_than_products(divisi):
     m = model("gpt2")
     for flags in ((), ("--precision", "f16")):
