@@ -76,12 +76,12 @@ def test_another_folder(made):
     """The text names the model from where it goes to."""
     made.path("sub").mkdir(exist_ok=True)
     shell(made, f"cd sub && {OPT} ../m.import.mlir {PLAN} | "
-          "divisi compile - -o ../o.divisi")
+          "divisi compile - --data ../m.onnx -o ../o.divisi")
     assert (made.path("o.divisi").read_bytes() ==
             made.path("m.divisi").read_bytes())
     shell(made, f"{OPT} m.import.mlir {PLAN} -o sub/p.mlir")
     assert 'from "../m.onnx"' in made.path("sub/p.mlir").read_text()
-    made("compile", "sub/p.mlir", "-o", "o.divisi")
+    made("compile", "sub/p.mlir", "--data", "m.onnx", "-o", "o.divisi")
     assert (made.path("o.divisi").read_bytes() ==
             made.path("m.divisi").read_bytes())
 
