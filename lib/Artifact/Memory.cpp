@@ -36,9 +36,9 @@ divisi::predictMemory(ModuleOp module, bool countsKernels,
   if (countsKernels) {
     // As `run` asks them, unless told otherwise.
     backends = {&rt::cpuBackend(), &rt::referenceBackend()};
-    if (device) {
-      backends.push_back(device);
-    }
+  }
+  if (device) {
+    backends.push_back(device);
   }
   return rt::predictMemory(draft->manifest, backends);
 }

@@ -270,6 +270,7 @@ Status Compilation::runStage(Stage stage) {
       return status;
     }
   }
+  keepOrder(stage);
   Status ran = stage == Stage::Plan ? planToFit() : runPipeline(stage);
   if (!ran.isOk()) {
     return ran;
@@ -299,6 +300,7 @@ Status Compilation::advanceTo(Stage stage) {
   }
   while (stage_ < stage) {
     Status status = runStage(Stage(uint8_t(stage_) + 1));
+    status = status.isOk() && stage_ == Stage::Lower ? keepToLimit() : status;
     if (!status.isOk()) {
       return status;
     }

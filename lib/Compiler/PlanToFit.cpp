@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace divisi;
 
 Status Compilation::addMemory(Report &report) {
-  auto ranks = memoryOfRanks(*module_, report.countsKernels);
+  auto ranks = memoryOfRanks(*module_);
   if (!ranks) {
     return ranks.status();
   }
@@ -43,18 +43,17 @@ Status Compilation::addMemory(Report &report) {
 
 /// Of `module` at Stage::Lower, or of a copy that goes through `stages`.
 Expected<std::vector<DeviceMemory>>
-Compilation::memoryOfRanks(ModuleOp module, std::optional<bool> countsKernels,
+Compilation::memoryOfRanks(ModuleOp module,
                            std::function<void(OpPassManager &)> stages) {
   Expected<Cluster> machine = cluster();
   if (!machine) {
     return machine.status();
   }
-  return estimateMemory(
-      module, {.cluster = *machine,
-               .limit = options_.plan.memoryLimit,
-               .countsKernels = countsKernels.value_or(runsKernelsOf(*machine)),
-               .device = options_.device.backend,
-               .stages = std::move(stages)});
+  return estimateMemory(module, {.cluster = *machine,
+                                 .limit = options_.plan.memoryLimit,
+                                 .countsKernels = runsKernelsOf(*machine),
+                                 .device = options_.device.backend,
+                                 .stages = std::move(stages)});
 }
 
 Expected<std::vector<DeviceMemory>> Compilation::memory() {
@@ -67,7 +66,7 @@ Expected<std::vector<DeviceMemory>> Compilation::memory() {
 
 std::optional<std::vector<DeviceMemory>>
 Compilation::memoryOfPlan(ModuleOp planned, bool overlap) {
-  auto ranks = memoryOfRanks(planned, std::nullopt, [&](OpPassManager &passes) {
+  auto ranks = memoryOfRanks(planned, [&](OpPassManager &passes) {
     buildPartitionPipeline(passes);
     buildSchedulePipeline(passes, overlap, options_.fuse);
     LowerOptions lower = lowerOptions();

@@ -190,13 +190,21 @@ static std::string nameOf(const DeviceMemory &kind,
   return kinds.size() == 1 ? "device" : kind.kind;
 }
 
-/// `a run needs 8 GB per device`, or `8 GB per a100 and 2 GB per v100`.
+/// `a run needs 8 GB per device`, or `8 GB per a100 and 2 GB per v100`: what
+/// the limit is compared with. Where that is memory of devices, `(and 1 GB of
+/// the host)` follows.
 static std::string needs(const std::vector<DeviceMemory> &kinds) {
   return "a run needs " +
          join(map_range(kinds,
                         [&](const DeviceMemory &kind) {
-                          return formatBytes(double(kind.held.total())) +
-                                 " per " + nameOf(kind, kinds);
+                          int64_t own = kind.held.limited();
+                          int64_t host = kind.held.total() - own;
+                          std::string more =
+                              host == 0 ? ""
+                                        : " (and " + formatBytes(double(host)) +
+                                              " of the host)";
+                          return formatBytes(double(own)) + " per " +
+                                 nameOf(kind, kinds) + more;
                         }),
               " and ");
 }
@@ -249,8 +257,9 @@ Status CompileVerb::writeArtifact() {
   for (const DeviceMemory &kind : *memory) {
     if (kind.missing() > 0) {
       textErr() << "divisi: warning: a " << nameOf(kind, *memory) << " holds "
-                << kind.held.total() << " bytes under this plan, more than the "
-                << kind.limit << " that it has\n";
+                << kind.held.limited()
+                << " bytes under this plan, more than the " << kind.limit
+                << " that it has\n";
     }
   }
   tellWritten(output_,
@@ -275,7 +284,7 @@ Status PlanVerb::run() {
   if (bytes) {
     std::string what =
         "plan for " + countText((*compilation)->numDevices(), "device");
-    if (auto memory = (*compilation)->memoryOfPlan(!planFlags_.noOverlap)) {
+    if (auto memory = (*compilation)->memoryAsRun(!planFlags_.noOverlap)) {
       what += "; " + needs(*memory);
     }
     tellWritten(output, what, *bytes);

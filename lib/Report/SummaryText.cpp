@@ -221,26 +221,25 @@ static std::vector<const ReportDevice *> fullestOfKinds(const Report &report) {
     });
     if (same == fullest.end()) {
       fullest.push_back(&device);
-    } else if (device.totalBytes() > (*same)->totalBytes()) {
+    } else if (device.limitedBytes() > (*same)->limitedBytes()) {
       *same = &device;
     }
   }
   return fullest;
 }
 
-/// `, 34 % of 80 GB (what each a100 has)`
+/// `, 34 % of 80 GB (what each a100 has), and 1.0 GiB of the host`
 static void printShareOf(int64_t limit, bool isGiven, const Twine &owner,
                          const ReportDevice &device, raw_ostream &os) {
-  if (device.ownBytes > 0) {
-    os << ", " << formatBytes(double(device.ownBytes))
-       << " of it in device memory";
-  }
   if (limit > 0) {
     double share = double(device.limitedBytes()) / double(limit);
     os << ", " << percent(share) << " of " << formatBytes(double(limit))
        << " (";
     (isGiven ? os << "--memory-limit" : os << "what " << owner << " has")
         << ")";
+  }
+  if (int64_t host = device.totalBytes() - device.limitedBytes(); host > 0) {
+    os << ", and " << formatBytes(double(host)) << " of the host";
   }
   os << "\n";
 }
@@ -254,16 +253,16 @@ static void printMemory(const Report &report, raw_ostream &os) {
   }
   const ReportDevice *fullest = *llvm::max_element(
       kinds, [](const ReportDevice *a, const ReportDevice *b) {
-        return a->totalBytes() < b->totalBytes();
+        return a->limitedBytes() < b->limitedBytes();
       });
   if (kinds.size() == 1) {
-    line(os, "memory") << formatBytes(double(fullest->totalBytes()))
+    line(os, "memory") << formatBytes(double(fullest->limitedBytes()))
                        << " on the fullest device";
     printShareOf(report.memoryLimit, report.memoryLimitIsGiven,
                  "a device of this cluster", *fullest, os);
   } else {
     for (const ReportDevice *device : kinds) {
-      line(os, "memory") << formatBytes(double(device->totalBytes()))
+      line(os, "memory") << formatBytes(double(device->limitedBytes()))
                          << " on the fullest " << device->kind;
       bool isGiven =
           report.plan && report.plan->memoryLimit == device->limitBytes;

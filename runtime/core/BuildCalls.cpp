@@ -10,6 +10,7 @@
 #include "runtime/core/RankProgramBuilder.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -68,17 +69,36 @@ void RankProgramBuilder::setWorkspace(const pb::Call &call, int64_t bytes,
   }
 }
 
+/// What is there beside constants while they are packed.
+void RankProgramBuilder::notePacking(std::span<const PackedForm> forms) {
+  for (const PackedForm &form : forms) {
+    out_.memory_.packing = std::max(out_.memory_.packing, form.scratch);
+  }
+}
+
+/// Of one constant, what is packed alike is there once.
+void RankProgramBuilder::notePacked(const pb::Call &call,
+                                    std::span<const PackedForm> forms) {
+  PackedConstants &packed = out_.memory_.packed;
+  for (const PackedForm &form : forms) {
+    const pb::Buffer &root = program_.root(call.operands(form.operand));
+    std::string own = "alone " + std::to_string(packed.size());
+    packed[{root.global(), form.name.empty() ? own : form.name}] = form.bytes;
+  }
+}
+
 Status RankProgramBuilder::chooseKernel(const pb::Call &call,
                                         const CallSite &site, Task &task,
                                         std::vector<int> &unread) {
   std::ostringstream reasons;
-  bool isOfDevice = false;
+  bool isOfDevice = false, isAnyAsked = false;
   std::string_view space =
       nameOfSpace(*context_.resolved.manifest, call.space());
   for (const Backend *backend : context_.backends) {
     if (backend->space() != space) {
       continue;
     }
+    isAnyAsked = true;
     const Kernel *kernel = backend->find(
         site, int(context_.resolved.operatorOf(call).message->version()));
     if (!kernel) {
@@ -100,10 +120,10 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     if (isNothing) {
       return {};
     }
-    ProgramMemory &memory = out_.memory_;
     if (onlyCounts()) {
       setWorkspace(call, query.workspaceBytes, task);
-      memory.packed += query.packedBytes;
+      notePacked(call, query.packed);
+      notePacking(query.packed);
       unread = std::move(query.unread);
       return {};
     }
@@ -121,7 +141,11 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     for (const PartKernel &part : parts) {
       ++out_.kernelCounts_[{part.op, std::string(part.backend)}];
     }
-    memory.packed += task.kernel->packedBytes();
+    notePacking(query.packed);
+    for (const PackedBytes &packed : task.kernel->packed()) {
+      out_.memory_.packed[{uint64_t(uintptr_t(packed.data)), ""}] =
+          packed.bytes;
+    }
     for (size_t o = 0; o < site.operands.size(); ++o) {
       if (!task.kernel->reads(o)) {
         unread.push_back(static_cast<int>(o));
@@ -129,6 +153,9 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     }
     setWorkspace(call, query.workspaceBytes, task);
     return {};
+  }
+  if (onlyCounts() && !isAnyAsked) {
+    return {}; // who does it is not known here
   }
   // What a device's own kernel took while compiling fails for what the machine
   // lacks: a library, or a GPU that is new enough.
@@ -181,23 +208,59 @@ Region RankProgramBuilder::regionOf(const ResolvedOperator &what) const {
   return region;
 }
 
+namespace {
+
+/// A constant as the rank's box of a global has it.
+class GlobalConstant final : public ConstantReader {
+public:
+  GlobalConstant(GlobalBoxes &globals, uint32_t global, uint32_t rank,
+                 int64_t bytes, Status &status)
+      : globals_(globals), global_(global), rank_(rank), bytes_(bytes),
+        status_(status) {}
+  GlobalConstant(const GlobalConstant &) = delete;
+  ~GlobalConstant() override {
+    if (isBorrowed_) {
+      globals_.release(global_, rank_);
+    }
+  }
+
+  bool read(int64_t begin, int64_t count, std::byte *to) override {
+    constexpr int64_t small = 1 << 16; // which is read element by element
+    if (bytes_ > small) {
+      return note(globals_.readPart(global_, rank_, begin, count, to));
+    }
+    isBorrowed_ = isBorrowed_ || note(globals_.acquire(global_, rank_));
+    if (isBorrowed_) {
+      std::memcpy(to, globals_.data(global_, rank_) + begin, size_t(count));
+    }
+    return isBorrowed_;
+  }
+
+private:
+  bool note(const Status &status) {
+    status_ = status_.isOk() ? status : status_;
+    return status.isOk();
+  }
+
+  GlobalBoxes &globals_;
+  uint32_t global_, rank_;
+  int64_t bytes_;
+  Status &status_;
+  bool isBorrowed_ = false;
+};
+
+} // namespace
+
 /// For a kernel to pack; any address while there are no bytes yet.
-Constant RankProgramBuilder::borrow(uint32_t global) {
+Constant RankProgramBuilder::borrow(uint32_t buffer) {
   if (onlyCounts()) {
     return &context_;
   }
-  const std::byte *bytes = bringGlobal(global);
-  if (bytes) {
-    borrowed_.push_back(global);
-  }
-  return {bytes, context_.globals->forms(global, context_.rank)};
-}
-
-void RankProgramBuilder::giveBack() {
-  for (uint32_t global : borrowed_) {
-    context_.globals->release(global, context_.rank);
-  }
-  borrowed_.clear();
+  uint32_t global = program_.root(buffer).global();
+  borrowed_.push_back(
+      std::make_unique<GlobalConstant>(*context_.globals, global, context_.rank,
+                                       infoOf(buffer).bytes(), globalsStatus_));
+  return {*borrowed_.back(), context_.globals->forms(global, context_.rank)};
 }
 
 Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
@@ -217,7 +280,7 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
     bool isConstant = context_.packsConstants &&
                       root.where_case() == pb::Buffer::kGlobal &&
                       !context_.resolved.isUpdated[root.global()];
-    constants.push_back(isConstant ? borrow(root.global()) : Constant());
+    constants.push_back(isConstant ? borrow(buffer) : Constant());
   }
   const ResolvedOperator &what = context_.resolved.operatorOf(call);
   CallSite site{
@@ -235,11 +298,10 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   site.fallback = fallback ? &*fallback : nullptr;
   Task task;
   std::vector<int> unread;
-  Status status = globalsStatus_;
-  if (status.isOk()) {
-    status = chooseKernel(call, site, task, unread);
-  }
-  giveBack();
+  Status status = chooseKernel(call, site, task, unread);
+  borrowed_.clear();
+  // What a kernel could not read is why it refused.
+  status = globalsStatus_.isOk() ? status : globalsStatus_;
   if (!status.isOk()) {
     return status;
   }
@@ -261,11 +323,11 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   setSpace(task, call.space());
   out_.list_.tasks.push_back(std::move(task));
   for (int o = 0; o < call.operands_size(); ++o) {
-    setOperand(call.operands(o));
-    const pb::Buffer &root = program_.root(call.operands(o));
-    if (root.has_global() && root.space() == hostSpaceNumber &&
+    if (program_.root(call.operands(o)).has_global() &&
         std::ranges::count(unread, o)) {
-      context_.globals->release(root.global(), context_.rank);
+      out_.list_.tasks.back().operands.push_back(&program_); // any address
+    } else {
+      setOperand(call.operands(o));
     }
   }
   for (uint32_t buffer : call.results()) {

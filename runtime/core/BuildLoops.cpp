@@ -39,7 +39,8 @@ void RankProgramBuilder::addBodyMemory(const ProgramMemory &body) {
   raiseEach(memory.workspaces, body.workspaces);
   raiseEach(memory.messages, body.messages);
   memory.staging += body.staging;
-  memory.packed += body.packed;
+  memory.packed.insert(body.packed.begin(), body.packed.end());
+  memory.packing = std::max(memory.packing, body.packing);
   memory.globals.insert(body.globals.begin(), body.globals.end());
 }
 

@@ -10,28 +10,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sys/mman.h>
 
 using namespace divisi;
 using namespace divisi::rt;
-
-Pages::~Pages() {
-  if (data_) {
-    munmap(data_, size_);
-  }
-}
-
-Expected<Pages> Pages::allocate(int64_t size) {
-  Pages pages;
-  pages.size_ = size_t(std::max<int64_t>(size, 1));
-  void *data = mmap(nullptr, pages.size_, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) {
-    return noMemoryFor(size);
-  }
-  pages.data_ = static_cast<std::byte *>(data);
-  return pages;
-}
 
 Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
                                         const ArtifactFile &file,
@@ -76,22 +57,6 @@ const Box &GlobalBoxes::boxOf(size_t global, uint32_t rank) const {
   return placement.boxes[*resolved_->grids[placement.grid].positionOf(rank)];
 }
 
-/// The bytes of a box that is used where it is mapped.
-static std::pair<int64_t, int64_t> rangeOf(const Placement &placement,
-                                           const Box &box) {
-  int64_t begin = copyOf(placement, box).sourceOffset();
-  return {begin, begin + box.count() * byteWidth(placement.type)};
-}
-
-Status GlobalBoxes::check(size_t global, uint32_t rank) const {
-  const Held *held = held_[global][rank];
-  if (!held || !held->isMapped) {
-    return {}; // copied, or nothing
-  }
-  auto [begin, end] = rangeOf(*resolved_->globals[global], boxOf(global, rank));
-  return file_->checkBytes(global, begin, end);
-}
-
 Status GlobalBoxes::acquire(size_t global, uint32_t rank) {
   Held *held = held_[global][rank];
   if (!held) {
@@ -110,12 +75,7 @@ void GlobalBoxes::release(size_t global, uint32_t rank) {
     return;
   }
   std::lock_guard lock(held->mutex);
-  --held->readers;
-  if (held->isMapped) { // also under others: they have it from the file
-    auto [begin, end] =
-        rangeOf(*resolved_->globals[global], boxOf(global, rank));
-    file_->letGo(global, begin, end);
-  } else if (held->readers == 0 && !held->isState) {
+  if (--held->readers == 0 && !held->isState) {
     held->copy = Pages();
     held->data = nullptr;
   }
@@ -143,7 +103,7 @@ Status GlobalBoxes::readPart(size_t global, uint32_t rank, int64_t begin,
   Held &held = *held_[global][rank];
   {
     std::lock_guard lock(held.mutex);
-    if (held.data && !held.isMapped) {
+    if (held.data) {
       std::memcpy(to, held.data + begin, size_t(count));
       return {};
     }
@@ -192,26 +152,9 @@ Status GlobalBoxes::makeCopy(size_t index, const Box &box, Held &held) const {
   return {};
 }
 
-/// Whether elements may say where others lie: a kernel that has checked them
-/// relies on them, so nobody else may change them.
-static bool mayIndex(DType type) {
-  return !isFloatType(type) && byteWidth(type) > 1;
-}
-
-/// A new one, mapped if that is possible.
-GlobalBoxes::Held *GlobalBoxes::makeHeld(size_t index, const Box &box) {
-  constexpr uintptr_t alignment = 64; // what kernels are promised
-  std::span<const std::byte> bytes = file_->globalBytes(index);
+GlobalBoxes::Held *GlobalBoxes::makeHeld(size_t index) {
   Held &held = *all_.emplace_back(std::make_unique<Held>());
   held.isState = resolved_->isUpdated[index];
-  if (!bytes.empty() && !held.isState) {
-    BoxCopy copy = copyOf(*resolved_->globals[index], box);
-    const std::byte *inPlace = bytes.data() + copy.sourceOffset();
-    bool isAligned = reinterpret_cast<uintptr_t>(inPlace) % alignment == 0;
-    held.isMapped = copy.isContiguous() && isAligned &&
-                    !mayIndex(resolved_->globals[index]->type);
-    held.data = held.isMapped ? inPlace : nullptr;
-  }
   return &held;
 }
 
@@ -227,14 +170,14 @@ Status GlobalBoxes::loadGlobal(size_t index, std::span<const uint32_t> ranks) {
     const Box &box = placement.boxes[*position];
     Held *&held = held_[index][rank];
     if (resolved_->isUpdated[index]) {
-      held = makeHeld(index, box);
+      held = makeHeld(index);
       if (Status status = makeCopy(index, box, *held); !status.isOk()) {
         return status;
       }
       continue;
     }
     Held *&slot = shared[{box.begin, box.end}];
-    slot = slot ? slot : makeHeld(index, box);
+    slot = slot ? slot : makeHeld(index);
     held = slot;
   }
   return {};

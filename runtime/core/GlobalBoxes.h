@@ -13,42 +13,14 @@
 #include "divisi/runtime/kernels/HostTensor.h"
 #include "divisi/runtime/kernels/Kernel.h"
 #include "runtime/artifact/ResolvedManifest.h"
+#include "runtime/kernels/Pages.h"
 
 namespace divisi::rt {
 
-/// Bytes that go back to the system when they are let go, which those of
-/// malloc() need not.
-class Pages {
-public:
-  Pages() = default;
-  Pages(Pages &&other) noexcept { swap(other); }
-  Pages &operator=(Pages &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~Pages();
-  /// Zeros; fails with Device when memory runs out.
-  static Expected<Pages> allocate(int64_t size);
-
-  /// Owned by this object; null of none.
-  std::byte *data() const { return data_; }
-
-private:
-  void swap(Pages &other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-  }
-
-  std::byte *data_ = nullptr;
-  size_t size_ = 0;
-};
-
-/// Each rank's box of each global. A box of numbers that index nothing and lie
-/// in one piece in the file is used where it is mapped; others are copied when
-/// somebody wants them, once for all ranks that hold the same, and let go when
-/// nobody does any more. A global that an entry updates has memory of its own
-/// on every rank. What is copied is checked on the way; what is used where it
-/// is mapped, when check() is called.
+/// Each rank's box of each global: copied from the file when somebody wants it,
+/// and checked on the way, once for all ranks that hold the same; let go when
+/// nobody wants it any more. A global that an entry updates has memory of its
+/// own on every rank.
 class GlobalBoxes {
 public:
   /// Of `ranks`, ascending. What it refers to outlives the result.
@@ -56,9 +28,6 @@ public:
                                     const ArtifactFile &file,
                                     std::span<const uint32_t> ranks);
 
-  /// Invalid if the rank's box is used where it is mapped, and damaged there.
-  /// By any thread; to be called before the bytes are read.
-  Status check(size_t global, uint32_t rank) const;
   /// Gives the globals that an entry updates the values of the file again.
   Status reload();
 
@@ -97,13 +66,12 @@ private:
     const std::byte *data = nullptr;
     Pages copy;
     int64_t readers = 0;
-    bool isMapped = false; ///< Then `data` stays.
-    bool isState = false;  ///< An entry updates it: `copy` stays.
+    bool isState = false; ///< An entry updates it: `copy` stays.
     PackedForms forms;
   };
 
   Status loadGlobal(size_t index, std::span<const uint32_t> ranks);
-  Held *makeHeld(size_t index, const Box &box);
+  Held *makeHeld(size_t index);
   Status fillBox(size_t index, const Box &box, std::byte *data) const;
   Status makeCopy(size_t index, const Box &box, Held &held) const;
   Status checkBox(size_t index, const BoxCopy &read) const;

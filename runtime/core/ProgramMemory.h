@@ -16,6 +16,10 @@
 
 namespace divisi::rt {
 
+/// The bytes of packed constants by what tells one from another: before there
+/// are any the global and the name of the form, later their address.
+using PackedConstants = std::map<std::pair<uint64_t, std::string>, int64_t>;
+
 /// What one program of a rank holds beside its arenas, in bytes.
 struct ProgramMemory {
   /// By memory space, what the call that wants most wants beyond what the
@@ -25,7 +29,10 @@ struct ProgramMemory {
   /// share it.
   std::vector<int64_t> messages;
   int64_t staging = 0; ///< Slices of inputs.
-  int64_t packed = 0;  ///< Constants.
+  /// Constants in the layouts of kernels, each once.
+  PackedConstants packed;
+  /// What is in memory beside them while the one is made that wants most.
+  int64_t packing = 0;
   /// The globals that a run reads where the host has them, by number.
   std::set<uint32_t> globals;
 };
@@ -35,11 +42,15 @@ std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
 /// Lets the weights of `number` be those that programs read or update.
 void countWeights(const ResolvedManifest &resolved, uint32_t number,
                   const std::set<uint32_t> &globals, RankMemory &rank);
-/// By memory space, what the program that wants most wants of what all share.
+/// What programs share: by memory space what the one that wants most wants, and
+/// packed constants.
 struct SharedMemory {
   std::vector<int64_t> workspaces, messages; ///< Bytes, by number of the space.
+  PackedConstants packed;                    ///< Of all programs.
+  /// While one of them is made, or a global is brought to a device.
+  int64_t packing = 0;
 
-  /// Raises each to what `program` wants.
+  /// Raises each to what `program` wants, and adds what it alone has packed.
   void raise(const ProgramMemory &program);
 };
 /// Raises each of `most`, by memory space, to what there is of `own`.

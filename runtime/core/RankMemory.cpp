@@ -17,14 +17,13 @@ using namespace divisi::rt;
 std::vector<RankMemory>
 divisi::rt::plannedMemory(const ResolvedManifest &resolved) {
   std::vector<RankMemory> ranks(resolved.manifest->num_ranks());
-  for (const Placement *global : resolved.globals) {
-    const GridInfo &grid = resolved.grids[global->grid];
-    for (size_t p = 0; p < grid.numPositions(); ++p) {
-      ranks[grid.devices[p]].weights += global->bytes(p);
-    }
-  }
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
     SpacePlan plan = planSpaces(resolved, rank);
+    std::set<uint32_t> read;
+    for (const auto &[global, bytes] : plan.globals[hostSpaceNumber]) {
+      read.insert(global);
+    }
+    countWeights(resolved, rank, read, ranks[rank]);
     ranks[rank].arena = plan.arenas[hostSpaceNumber];
     ranks[rank].device = plan.deviceBytes();
   }
@@ -55,6 +54,8 @@ void divisi::rt::raiseEach(std::vector<int64_t> &most,
 void SharedMemory::raise(const ProgramMemory &program) {
   raiseEach(workspaces, program.workspaces);
   raiseEach(messages, program.messages);
+  packed.insert(program.packed.begin(), program.packed.end());
+  packing = std::max(packing, program.packing);
 }
 
 void divisi::rt::addShared(RankMemory &rank, const SharedMemory &shared) {
@@ -65,11 +66,16 @@ void divisi::rt::addShared(RankMemory &rank, const SharedMemory &shared) {
   };
   add(shared.workspaces, rank.workspace);
   add(shared.messages, rank.messages);
+  // Constants are packed before the first run, which uses the rest.
+  rank.workspace += std::max<int64_t>(
+      shared.packing - rank.arena - rank.workspace - rank.messages, 0);
+  for (const auto &[form, bytes] : shared.packed) {
+    rank.packed += bytes;
+  }
 }
 
 void divisi::rt::addMemory(RankMemory &rank, const ProgramMemory &program) {
   rank.workspace += program.staging;
-  rank.packed += program.packed;
 }
 
 Expected<ProgramMemory> RankProgram::predict(const RankContext &context) {
@@ -93,6 +99,7 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
       break;
     }
     SharedMemory shared; // programs never run at the same time
+    shared.packing = planSpaces(**resolved, rank).stagingBytes();
     std::set<uint32_t> globals;
     for (size_t e = 0; e < (*resolved)->entries.size(); ++e) {
       const ResolvedEntry &entry = (*resolved)->entries[e];

@@ -139,19 +139,6 @@ Expected<AlignedBytes> RankProgramBuilder::stage(int64_t bytes) {
   return AlignedBytes::allocate(onlyCounts() ? 0 : bytes);
 }
 
-/// Before a kernel packs them, or a run reads them where they are mapped.
-Status RankProgramBuilder::checkGlobals() const {
-  for (const pb::Buffer &buffer : program_.message->buffers()) {
-    if (buffer.where_case() == pb::Buffer::kGlobal) {
-      Status status = context_.globals->check(buffer.global(), context_.rank);
-      if (!status.isOk()) {
-        return status;
-      }
-    }
-  }
-  return {};
-}
-
 /// Those of a body lie where its loop has them.
 Status RankProgramBuilder::makeInputs() {
   if (entry_.isBody()) {
@@ -352,17 +339,13 @@ Status RankProgramBuilder::build() {
   for (const RankSpace &space : *context_.spaces) {
     out_.list_.devices.push_back(space.device);
   }
-  Status status = checkGlobals();
-  if (status.isOk()) {
-    status = makeInputs();
-  }
-  if (!status.isOk()) {
+  if (Status status = makeInputs(); !status.isOk()) {
     return status;
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
     size_t firstTask = out_.list_.tasks.size();
     noteReads(program_.message->instructions(i));
-    status = addInstruction(i);
+    Status status = addInstruction(i);
     if (status.isOk()) {
       status = globalsStatus_;
     }
@@ -375,13 +358,13 @@ Status RankProgramBuilder::build() {
     }
   }
   writeOutputsInPlace();
-  if (status = placeMessages(); !status.isOk()) {
+  if (Status status = placeMessages(); !status.isOk()) {
     return status;
   }
   out_.scheduler_.finishBuilding();
   noteQueuedRanks();
   if (context_.usesGraphs && !context_.trace && !entry_.isBody()) {
-    if (status = out_.planGraph(); !status.isOk()) {
+    if (Status status = out_.planGraph(); !status.isOk()) {
       return status;
     }
   }

@@ -80,7 +80,6 @@ private:
   Status addCommit(size_t instruction);
   Status addEndStep();
 
-  Status checkGlobals() const;
   Status makeInputs();
   /// Bytes that are the program's; none while memory is only counted.
   Expected<AlignedBytes> stage(int64_t bytes);
@@ -92,10 +91,12 @@ private:
   std::optional<KernelCode> codeOf(const artifact::Call &call) const;
   std::optional<KernelCode> fallbackOf(const artifact::Call &call) const;
   const std::byte *bringGlobal(uint32_t global);
-  Constant borrow(uint32_t global);
-  void giveBack();
+  Constant borrow(uint32_t buffer);
   bool hasRoom(const artifact::Call &call, const KernelQuery &query) const;
   Region regionOf(const ResolvedOperator &what) const;
+  void notePacking(std::span<const PackedForm> forms);
+  void notePacked(const artifact::Call &call,
+                  std::span<const PackedForm> forms);
   void setWorkspace(const artifact::Call &call, int64_t bytes, Task &task);
 
   Task &newTask(Task::Kind kind, size_t instruction);
@@ -154,8 +155,8 @@ private:
       messagesOf_;
   /// What went wrong where a global was brought to memory.
   Status globalsStatus_;
-  /// Globals that are only wanted while a kernel is prepared.
-  std::vector<uint32_t> borrowed_;
+  /// Constants of the kernel that is prepared.
+  std::vector<std::unique_ptr<ConstantReader>> borrowed_;
   /// Per instruction: what waits for it waits for this.
   std::vector<Task::Wait> ends_;
   std::vector<Task::Wait> queued_; ///< The ends of steps on devices' queues.

@@ -39,6 +39,19 @@ int64_t SpacePlan::deviceBytes() const {
   return bytes;
 }
 
+/// How much of a global is on its way to a device in one piece; there are two.
+static constexpr int64_t mostPieceBytes = 8 << 20;
+
+int64_t SpacePlan::stagingBytes() const {
+  int64_t piece = 0;
+  for (size_t space = 1; space < globals.size(); ++space) {
+    for (const auto &[global, copied] : globals[space]) {
+      piece = std::max(piece, std::min(copied, mostPieceBytes));
+    }
+  }
+  return 2 * piece;
+}
+
 SpacePlan divisi::rt::planSpaces(const ResolvedManifest &resolved,
                                  uint32_t rank) {
   auto spaces = static_cast<uint32_t>(resolved.manifest->spaces_size()) + 1;
@@ -55,10 +68,12 @@ SpacePlan divisi::rt::planSpaces(const ResolvedManifest &resolved,
           std::max(plan.arenas[space], arenaBytes(program, space));
     }
     for (const pb::Buffer &buffer : program.buffers()) {
-      if (buffer.has_global() && buffer.space() != hostSpaceNumber) {
-        const Placement &at = *resolved.globals[buffer.global()];
-        plan.globals[buffer.space()][buffer.global()] =
-            at.bytes(*resolved.grids[at.grid].positionOf(rank));
+      if (!buffer.has_global()) {
+        continue;
+      }
+      const Placement &at = *resolved.globals[buffer.global()];
+      if (auto position = resolved.grids[at.grid].positionOf(rank)) {
+        plan.globals[buffer.space()][buffer.global()] = at.bytes(*position);
       }
     }
   }
@@ -98,7 +113,6 @@ private:
     std::unique_ptr<DeviceEvent> sent;
     bool isOnItsWay = false;
   };
-  static constexpr int64_t mostBytes = 8 << 20;
 
   Status begin(int64_t bytes);
   Status await(Piece &piece);
@@ -116,7 +130,7 @@ private:
 
 /// Makes room for pieces of a box of that size.
 Status GlobalCopier::begin(int64_t bytes) {
-  int64_t wanted = std::min(bytes, mostBytes);
+  int64_t wanted = std::min(bytes, mostPieceBytes);
   if (!queue_) {
     auto queue = device_.makeQueue();
     if (!queue) {
@@ -161,7 +175,7 @@ Status GlobalCopier::send(Piece &piece, int64_t bytes, std::byte *to) {
 
 Status GlobalCopier::copy(uint32_t global, int64_t bytes, std::byte *to) {
   bool fits = pieces_[0].memory &&
-              pieces_[0].memory->size() >= std::min(bytes, mostBytes);
+              pieces_[0].memory->size() >= std::min(bytes, mostPieceBytes);
   Status status = fits ? Status() : begin(bytes);
   for (int64_t at = 0; at < bytes && status.isOk();) {
     Piece &piece = pieces_[next_++ % 2];

@@ -40,8 +40,7 @@ struct RankSpace {
 using RankSpaces = std::vector<RankSpace>;
 
 /// The largest arena of the rank's programs in each space, and its boxes of the
-/// globals that they read there, by number of the space and of the global. What
-/// the host has of globals is not among them.
+/// globals that they name there, by number of the space and of the global.
 struct SpacePlan {
   std::vector<int64_t> arenas; ///< Bytes.
   /// Bytes of the rank's boxes.
@@ -54,6 +53,8 @@ struct SpacePlan {
   }
   /// In all spaces of devices.
   int64_t deviceBytes() const;
+  /// Of the host's, while globals are brought there, before there are arenas.
+  int64_t stagingBytes() const;
 };
 
 /// Of all entries.

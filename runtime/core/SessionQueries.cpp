@@ -83,6 +83,7 @@ std::vector<RankMemory> Session::memory() const {
   for (uint32_t rank : impl_->localRanks) {
     std::set<uint32_t> globals;
     SharedMemory shared;
+    shared.packing = planSpaces(*impl_->resolved, rank).stagingBytes();
     for (const RankSpace &space : impl_->spaces[rank]) {
       bool isHost = &space == impl_->spaces[rank].data();
       (isHost ? ranks[rank].arena : ranks[rank].device) +=
@@ -96,14 +97,16 @@ std::vector<RankMemory> Session::memory() const {
         ranks[rank].device += copy->size();
       }
     }
-    addShared(ranks[rank], shared);
     for (const auto &ofEntry : impl_->programs) {
       if (ofEntry[rank]) {
         const ProgramMemory &program = ofEntry[rank]->memory();
         addMemory(ranks[rank], program);
+        shared.packed.insert(program.packed.begin(), program.packed.end());
+        shared.packing = std::max(shared.packing, program.packing);
         globals.insert(program.globals.begin(), program.globals.end());
       }
     }
+    addShared(ranks[rank], shared);
     countWeights(*impl_->resolved, rank, globals, ranks[rank]);
   }
   return ranks;
@@ -223,11 +226,7 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
     }
     for (const Fetch &fetch : fetches) {
       uint32_t owner = grid.devices[fetch.owner];
-      Status status = impl_->globals.check(i, owner);
-      if (status.isOk()) {
-        status = impl_->globals.acquire(i, owner);
-      }
-      if (!status.isOk()) {
+      if (Status status = impl_->globals.acquire(i, owner); !status.isOk()) {
         return status;
       }
       fetch.copy.run(impl_->globals.data(i, owner), tensor->data());

@@ -216,7 +216,7 @@ public:
     context.badIndex = std::move(inner.badIndex);
     return status;
   }
-  int64_t packedBytes() const override { return inner_->packedBytes(); }
+  std::vector<PackedBytes> packed() const override { return inner_->packed(); }
 
 private:
   std::vector<Side> from_, to_;

@@ -135,12 +135,8 @@ static const Kernel *findInner(const WideCall &wide) {
 
 static KernelQuery queryInteger(const CallSite &site) {
   WideCall wide(site);
-  return {wide.workspaceBytes +
-              findInner(wide)->query(wide.site).workspaceBytes,
-          0,
-          0,
-          {},
-          {}};
+  int64_t inner = findInner(wide)->query(wide.site).workspaceBytes;
+  return {.workspaceBytes = wide.workspaceBytes + inner};
 }
 
 static std::unique_ptr<PreparedKernel> prepareInteger(const CallSite &site,

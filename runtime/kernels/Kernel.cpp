@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 namespace divisi::rt {
 
@@ -47,8 +48,29 @@ PackedForms::get(const std::string &name, int64_t bytes,
 std::shared_ptr<const std::byte>
 packConstant(const Constant &constant, const std::string &name, int64_t bytes,
              const std::function<bool(std::byte *)> &fill) {
-  return constant.forms ? constant.forms->get(name, bytes, fill)
-                        : pack(bytes, fill);
+  PackedForms *forms = constant.forms();
+  return forms ? forms->get(name, bytes, fill) : pack(bytes, fill);
+}
+
+bool Constant::read(int64_t begin, int64_t count, void *to) const {
+  begin += begin_;
+  if (!reader_) {
+    std::memcpy(to, static_cast<const std::byte *>(data_) + begin,
+                size_t(count));
+    return true;
+  }
+  bool done = reader_->read(begin, count, static_cast<std::byte *>(to));
+  if (!done) {
+    std::memset(to, 0, size_t(count));
+  }
+  return done;
+}
+
+Constant Constant::from(int64_t at) const {
+  Constant rest = *this;
+  rest.begin_ += at;
+  rest.forms_ = nullptr;
+  return rest;
 }
 
 const Kernel *Backend::find(const CallSite &site) const {

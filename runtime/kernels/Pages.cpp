@@ -8,11 +8,15 @@
 
 #include "runtime/kernels/Pages.h"
 
+#include "divisi/runtime/kernels/HostTensor.h"
+
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <sys/mman.h>
 
 using namespace divisi;
+using namespace divisi::rt;
 
 void *rt::allocatePages(int64_t bytes) {
   constexpr int64_t line = 64, page = int64_t(2) << 20;
@@ -27,4 +31,22 @@ void *rt::allocatePages(int64_t bytes) {
     (void)madvise(memory, bytes / page * page, MADV_HUGEPAGE);
   }
   return memory;
+}
+
+Pages::~Pages() {
+  if (data_) {
+    munmap(data_, size_);
+  }
+}
+
+Expected<Pages> Pages::allocate(int64_t size) {
+  Pages pages;
+  pages.size_ = size_t(std::max<int64_t>(size, 1));
+  void *data = mmap(nullptr, pages.size_, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return noMemoryFor(size);
+  }
+  pages.data_ = static_cast<std::byte *>(data);
+  return pages;
 }

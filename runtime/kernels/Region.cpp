@@ -57,7 +57,7 @@ public:
 
   Status launch(LaunchContext &context) override;
   void collect(LaunchContext &context) override;
-  int64_t packedBytes() const override;
+  std::vector<PackedBytes> packed() const override;
   std::vector<PartKernel> parts() const override;
   bool reads(size_t operand) const override;
   void add(Group group) { groups_.push_back(std::move(group)); }
@@ -178,16 +178,16 @@ void PreparedRegion::collect(LaunchContext &context) {
   }
 }
 
-int64_t PreparedRegion::packedBytes() const {
-  int64_t bytes = own_.size();
+std::vector<PackedBytes> PreparedRegion::packed() const {
+  std::vector<PackedBytes> all = {{own_.data(), own_.size()}};
   for (const Group &group : groups_) {
     for (const std::vector<Step> &piece : group.pieces) {
       for (const Step &step : piece) {
-        bytes += step.kernel->packedBytes();
+        std::ranges::copy(step.kernel->packed(), std::back_inserter(all));
       }
     }
   }
-  return bytes;
+  return all;
 }
 
 bool PreparedRegion::reads(size_t operand) const {
@@ -289,7 +289,7 @@ static std::optional<Step> preparePiece(const CallSite &part,
       operands[o].offset = box.offset;
       step.operands[o].offset = at;
       if (!constants.empty() && constants[o]) {
-        constants[o] = static_cast<const std::byte *>(constants[o].data) + at;
+        constants[o] = constants[o].from(at);
       }
     }
   }

@@ -254,7 +254,10 @@ KernelQuery RegionPlan::query() const {
   for (size_t p = 0; p < parts_.size(); ++p) {
     const Kernel *kernel = preferred(p);
     KernelQuery part = kernel ? kernel->query(siteOf(p)) : KernelQuery();
-    query.packedBytes += part.packedBytes;
+    for (PackedForm &form : part.packed) {
+      form.operand = site_.region->parts[p].operands[size_t(form.operand)];
+      query.packed.push_back(std::move(form));
+    }
     noteRead(site_.region->parts[p], part, isRead);
   }
   for (size_t o = 0; o < isRead.size(); ++o) {

@@ -163,7 +163,7 @@ TEST(ScalarCode, ArePostOpsIfTheirRowsSaySo) {
     rt::CallSite site{rt::fusedOp, none, operands, {&whole, 1}};
     float number = 0.5;
     std::vector<rt::Constant> constants(3);
-    constants[2].data = &number;
+    constants[2] = &number;
     site.constants = constants;
     site.region = &region;
     bool isPostOp = row.postOp != rt::PostOpKind::NoPostOp;

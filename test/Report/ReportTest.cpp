@@ -193,6 +193,7 @@ TEST(Report, TellsOfMemoryBesideTheHosts) {
   EXPECT_THAT(textOf(toJSON(report)), Not(HasSubstr("own_bytes")));
   EXPECT_THAT(textOf(toJSON(report)), Not(HasSubstr("space_copies")));
   // The limit is of the device: what lies with the host is not compared.
+  report.devices[0] = {};
   report.devices[1].ownBytes = 819;
   EXPECT_EQ(report.devices[1].totalBytes(), 2048 + 819);
   EXPECT_EQ(report.devices[1].limitedBytes(), 819);
@@ -201,7 +202,9 @@ TEST(Report, TellsOfMemoryBesideTheHosts) {
   ASSERT_TRUE(read) << read.status().message();
   EXPECT_EQ(textOf(toJSON(*read)), textOf(toJSON(report)));
   EXPECT_THAT(summaryOf(*read),
-              HasSubstr("819 B of it in device memory, 10.0 % of 8.0 KiB"));
+              HasSubstr("819 B on the fullest device, 10.0 % of 8.0 KiB (what "
+                        "a device of this cluster has), and 2.0 KiB of the "
+                        "host\n"));
   EXPECT_THAT(summaryOf(*read), HasSubstr("+ 819 B device memory;"));
   EXPECT_THAT(summaryOf(*read),
               HasSubstr("copies            23 between the host and 'cuda', "

@@ -102,6 +102,39 @@ def test_all_say_the_same_number(divisi, make, shape, devices):
         assert_holds(held, rank, [*parts[:-1], 0])
 
 
+def shared(folder, uses, width=160):
+    """One matrix in all products."""
+    weight = numpy_helper.from_array(
+        np.full((width, width), 1 / width, np.float32), "w")
+    nodes = []
+    for i in range(uses):
+        nodes += [helper.make_node("MatMul", [f"h{i}" if i else "x", "w"],
+                                   [f"m{i}"], f"product{i}"),
+                  helper.make_node("Tanh", [f"m{i}"],
+                                   ["y" if i == uses - 1 else f"h{i + 1}"],
+                                   f"tanh{i}")]
+    bad_models.save(folder, bad_models.graph(
+        nodes, [value("x", (4, width))], [value("y", (4, width))], [weight]))
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_weight_of_many_products_is_packed_once(divisi, devices):
+    packed = set()
+    np.savez(divisi.path("x.npz"), x=np.ones((4, 160), np.float32))
+    for uses in (1, 12):
+        shared(divisi.folder, uses)
+        divisi("compile", "m.onnx", "--devices", devices, "-o", "m.divisi")
+        device = fullest(divisi, "m.divisi")
+        told = divisi("run", "m.divisi", "--inputs", "x.npz", "--verbose").err
+        held = dict(re.findall(r"device (\d+) holds .* packed constants (\d+)",
+                               told))
+        assert max(map(int, held.values())) == device["packed_bytes"], told
+        packed.add(device["packed_bytes"])
+    # A plan for 2 may split the one and not the other.
+    assert len(packed) == 1 or devices > 1
+    assert 0 < max(packed) <= 1.2 * 4 * 160 * 160
+
+
 def assert_holds(told, rank, parts):
     assert (f"divisi: note: device {rank} holds {sum(parts)} bytes: weights "
             f"{parts[0]}, arena {parts[1]}, workspace {parts[2]}, packed "
@@ -258,6 +291,32 @@ def test_of_other_machines_kernels_are_not_counted(images):
             == device["message_bytes"] == 0)
     assert device["total_bytes"] == (device["weight_bytes"]
                                      + device["arena_bytes"])
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_of_gpus_their_own_memory_is_said_and_limited(divisi, devices):
+    """Weights lie there, and are not counted with the host once more; neither
+    is the host compared with the limit."""
+    products(divisi.folder)
+    flags = ("--devices", devices, "--gpu", "sm_90", "--cubins", "off")
+    told = divisi("compile", "m.onnx", *flags, "-o", "m.divisi").err
+    device = max(json.loads(divisi("explain", "m.divisi", "--json").out)
+                 ["memory"]["per_device"], key=lambda each: each["own_bytes"])
+    said = re.search(r"a run needs ([\d.]+) KiB per device \(and ([\d.]+) "
+                     r"KiB of the host\)", told)
+    assert said, told
+    own, host = (float(part) * 1024 for part in said.groups())
+    assert own == pytest.approx(device["own_bytes"], rel=0.01)
+    assert host == pytest.approx(
+        device["total_bytes"] - device["own_bytes"], rel=0.01)
+    assert device["weight_bytes"] == 0
+    assert own >= 3 * 4 * 96 * 96 / devices
+    limit = device["own_bytes"]
+    divisi("compile", "m.onnx", *flags, "--memory-limit", limit, "-o",
+           "m.divisi")
+    again = json.loads(divisi("explain", "m.divisi", "--json").out)
+    assert all(each["own_bytes"] <= limit
+               for each in again["memory"]["per_device"])
 
 
 def test_what_binds_is_named(images):

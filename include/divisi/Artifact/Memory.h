@@ -25,8 +25,8 @@ namespace divisi {
 
 /// Of `module`, for which `verify-lower` holds, by rank: with the backends and
 /// the threads that a run has unless told otherwise. Without `countsKernels`
-/// kernels have no workspace and pack nothing: those of the target are not
-/// known here. `device` has the kernels of the device that it is for; null: it
+/// those of the host have no workspace and pack nothing: they are not known
+/// here. `device` has the kernels of the device that it is for; null: it
 /// is for none. ExitCode::Invalid or Unsupported where no session could run it.
 Expected<std::vector<rt::RankMemory>>
 predictMemory(mlir::ModuleOp module, bool countsKernels,

@@ -167,6 +167,9 @@ public:
   /// The same of a module that has reached Stage::Plan, by lowering a copy of
   /// it; nothing if that fails, for advanceTo says why.
   std::optional<std::vector<DeviceMemory>> memoryOfPlan(bool overlap);
+  /// The same as keepToLimit() will leave it: not overlapped where that holds
+  /// more than the limit.
+  std::optional<std::vector<DeviceMemory>> memoryAsRun(bool overlap);
 
   /// Another compilation of the same module, which has been imported: it shares
   /// nothing that later stages change, and what @init computes is computed once
@@ -197,6 +200,12 @@ private:
   Status runPasses(mlir::PassManager &passes, Stage stage);
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
+  /// Before stage `next`: keeps what keepToLimit() may want.
+  void keepOrder(Stage next);
+  Status lowerInOrder(mlir::OwningOpRef<mlir::ModuleOp> inOrder);
+  /// At Stage::Lower: schedules and lowers again, without overlap, what holds
+  /// more than the limit of its plan.
+  Status keepToLimit();
   Status addMemory(Report &report);
   std::optional<std::vector<DeviceMemory>> memoryOfPlan(mlir::ModuleOp planned,
                                                         bool overlap);
@@ -205,7 +214,6 @@ private:
   void remakeForeignCode();
   Expected<std::vector<DeviceMemory>>
   memoryOfRanks(mlir::ModuleOp module,
-                std::optional<bool> countsKernels = std::nullopt,
                 std::function<void(mlir::OpPassManager &)> stages = nullptr);
   LowerOptions lowerOptions();
   /// What processors of the machine can execute; null: they are none, or do not
@@ -220,6 +228,8 @@ private:
   std::shared_ptr<GlobalStore> store_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Stage stage_ = Stage::Import;
+  /// As it is before Stage::Schedule; null where nobody will ask.
+  mlir::OwningOpRef<mlir::ModuleOp> inOrder_;
   bool isModel_ = false;        ///< What load has read.
   bool isImported_ = false;     ///< Here, and not dumped yet.
   bool hasForeignCode_ = false; ///< Native code that was not made here.

@@ -90,8 +90,12 @@ public:
     return tail_->launch(rest);
   }
 
-  int64_t packedBytes() const override {
-    return constant_.size() + (tail_ ? tail_->packedBytes() : 0);
+  std::vector<PackedBytes> packed() const override {
+    std::vector<PackedBytes> all = constant_.list();
+    if (tail_) {
+      std::ranges::copy(tail_->packed(), std::back_inserter(all));
+    }
+    return all;
   }
 
   /// Others than the convolution may read its weights.
@@ -101,15 +105,8 @@ public:
 
 private:
   void packWeights(const ConvPlan &plan, const CallSite &call) {
-    const Constant &constant = plan.site.constants[1];
-    std::string name = "conv " + std::to_string(bases_[1]) + " " +
-                       nameOfLayout(plan.sides.given[1].get()) + " ";
-    constant_ =
-        PackedWeights(constant, name, plan.wanted[1], [&](std::byte *packed) {
-          Bytes scratchpad(size_t(scratchpadBytes(plan.reorders[1].get())));
-          return reorders_[1].run({given(1, constant.data), packed},
-                                  scratchpad.data());
-        });
+    constant_ = PackedWeights(plan.site.constants[1], plan.givenWeights(),
+                              plan.packedName(), plan.wanted[1]);
     ready_ = bool(constant_);
     sharesWeights_ = sharesWeights(call, plan);
   }
@@ -186,8 +183,13 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   for (size_t i = 0; i < 3; ++i) {
     query.reorderedBytes += plan.reordersAlways(i) ? plan.bytes(i) : 0;
   }
+  if (plan.tail) {
+    query.packed = plan.tail->query().packed;
+  }
   if (plan.constant && plan.reorders[1]) {
-    query.packedBytes = plan.bytes(1);
+    query.packed.push_back(PackedWeights::formOf(
+        size_t(plan.numbers[1]), plan.packedName(), plan.wanted[1],
+        packingBytes(plan.givenWeights(), plan.wanted[1])));
     if (!sharesWeights(site, plan)) {
       query.unread = {plan.numbers[1]};
     }

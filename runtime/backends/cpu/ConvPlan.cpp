@@ -46,6 +46,11 @@ ConvPlan::ConvPlan(const CallSite &call, const FirstOperator &first)
       site{first.op,  first.attributes, operands,          {&result, 1},
            constants, call.threads,     call.checksIndices} {}
 
+std::string ConvPlan::packedName() const {
+  return "conv " + std::to_string(sides.bases[1]) + " " +
+         nameOfLayout(sides.given[1].get()) + " ";
+}
+
 ConvWorkspace::ConvWorkspace(const ConvPlan &plan) {
   WorkspaceParts parts;
   scratchpad = scratchpadBytes(plan.primitive.get());
@@ -60,8 +65,7 @@ ConvWorkspace::ConvWorkspace(const ConvPlan &plan) {
     }
   }
   scratchpad = parts.add(scratchpad);
-  tail = parts.add(
-      plan.tail ? plan.tail->kernel->query(plan.tail->site).workspaceBytes : 0);
+  tail = parts.add(plan.tail ? plan.tail->query().workspaceBytes : 0);
   bytes = parts.bytes();
 }
 

@@ -23,6 +23,7 @@
 
 #include "runtime/backends/cpu/ConvSides.h"
 #include "runtime/backends/cpu/FirstOperator.h"
+#include "runtime/backends/cpu/PackedWeights.h"
 #include "runtime/backends/cpu/PostOps.h"
 #include "runtime/backends/cpu/RegionTail.h"
 
@@ -60,6 +61,12 @@ struct ConvPlan {
   /// Of x, w or y, by number, in the layout that the primitive wants.
   int64_t bytes(size_t side) const {
     return int64_t(dnnl_memory_desc_get_size(wanted[side]));
+  }
+  /// What PackedForms call w when it is packed, before its layout.
+  std::string packedName() const;
+  /// How it lies where it is given.
+  GivenWeights givenWeights() const {
+    return {sides.given[1].get(), sides.bases[1] * int64_t(sizeof(float))};
   }
   /// Whether each launch reorders it.
   bool reordersAlways(size_t side) const {

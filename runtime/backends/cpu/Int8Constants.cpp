@@ -22,7 +22,7 @@ bool Int8Epilogue::isConstant(int value) const {
 /// `at` see.
 template <typename T>
 static double elementAt(const CallSite &site, int value, int64_t at) {
-  return double(static_cast<const T *>(site.constants[size_t(value)].data)[at]);
+  return double(site.constants[size_t(value)].element<T>(at));
 }
 
 static double elementOf(const CallSite &site, int value, int64_t at) {
@@ -51,8 +51,8 @@ std::optional<double> Int8Epilogue::numberAt(int value) const {
 
 /// The numbers of a constant that differs along channels alone, for those of
 /// the result's box.
-std::optional<std::vector<double>>
-Int8Epilogue::channelsAt(int value, DType type) const {
+std::optional<std::vector<double>> Int8Epilogue::channelsAt(int value,
+                                                            DType type) const {
   const TensorInfo &result = site_->results[0];
   if (!isConstant(value)) {
     return std::nullopt;
@@ -94,8 +94,8 @@ Int8Epilogue::channelsAt(int value, DType type) const {
 }
 
 /// How `part` quantizes to `type`, or dequantizes from it.
-std::optional<Int8Epilogue::Code>
-Int8Epilogue::codeOf(const RegionPart &part, DType type) const {
+std::optional<Int8Epilogue::Code> Int8Epilogue::codeOf(const RegionPart &part,
+                                                       DType type) const {
   size_t at = part.op == "nn.add_dequantized" ? 2 : 1;
   if (type != DType::I8 && type != DType::U8) {
     return std::nullopt;
@@ -103,7 +103,8 @@ Int8Epilogue::codeOf(const RegionPart &part, DType type) const {
   auto scale = numberAt(part.operands[at]);
   auto zero = part.operands.size() > at + 1 ? numberAt(part.operands[at + 1])
                                             : std::optional<double>(0);
-  if (!scale || !zero || site_->operands[part.operands[at]].type != DType::F32) {
+  if (!scale || !zero ||
+      site_->operands[part.operands[at]].type != DType::F32) {
     return std::nullopt;
   }
   bool isSigned = type == DType::I8;

@@ -16,6 +16,7 @@
 #include "runtime/backends/cpu/ConvSides.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/Int8Product.h"
+#include "runtime/backends/cpu/PackedWeights.h"
 #include "runtime/kernels/ConvBoxes.h"
 #include "runtime/kernels/Formats.h"
 
@@ -45,8 +46,13 @@ struct Int8ConvPlan : Int8Plan {
 
   bool make(const CallSite &call, bool hasValues);
   int64_t reorderedBytes() const;
-  int64_t packedBytes() const {
-    return isConstant ? int64_t(dnnl_memory_desc_get_size(w.wanted.get())) : 0;
+  /// How w lies where it is given.
+  GivenWeights givenWeights() const { return {w.given.get(), w.base, flips}; }
+
+  /// What PackedForms call w, before its layout.
+  std::string packedName() const {
+    return weightsName() + std::to_string(w.base) + " " +
+           nameOfLayout(w.given.get()) + " ";
   }
 
 private:
@@ -245,8 +251,8 @@ public:
   Int8ConvKernel(Int8ConvPlan &plan, const CallSite &call)
       : threads_(plan.threads), scratchpad_(plan.scratchpad),
         flips_(plan.flips), flippedAt_(plan.flippedAt),
-        weightBytes_(call.operands[plan.w.operand].bytes()),
-        weightsName_(plan.weightsName()) {
+        weightBytes_(call.operands[plan.w.operand].bytes()) {
+    std::string name = plan.packedName();
     primitive_ = Int8Primitive(
         plan, {plan.x.wanted.get(), plan.w.wanted.get(), plan.y.wanted.get()},
         plan.bias.get());
@@ -259,7 +265,7 @@ public:
     }
     tensors_.resize(others_.size());
     if (plan.isConstant && ready_) {
-      packWeights(plan, call);
+      packWeights(plan, call, name);
     }
   }
   bool isReady() const { return ready_; }
@@ -284,7 +290,7 @@ public:
     return done ? Status() : kernelFailure();
   }
 
-  int64_t packedBytes() const override { return packed_.size(); }
+  std::vector<PackedBytes> packed() const override { return packed_.list(); }
   bool reads(size_t operand) const override {
     return !packed_ || operand != w_.operand;
   }
@@ -331,26 +337,11 @@ private:
     return bring(w_, given, workspace);
   }
 
-  void packWeights(const Int8ConvPlan &plan, const CallSite &call) {
+  void packWeights(const Int8ConvPlan &plan, const CallSite &call,
+                   const std::string &name) {
     const Constant &constant = call.constants[plan.w.operand];
-    std::string name = weightsName_ + std::to_string(plan.w.base) + " " +
-                       nameOfLayout(plan.w.given.get()) + " ";
-    packed_ = PackedWeights(
-        constant, name, plan.w.wanted.get(), [&](std::byte *packed) {
-          Bytes flipped(flips_ ? size_t(weightBytes_) : 0);
-          const void *from = constant.data;
-          if (flips_) {
-            flipBytes(from, weightBytes_, flipped.data());
-            from = flipped.data();
-          }
-          from = static_cast<const std::byte *>(from) + plan.w.base;
-          if (!plan.w.reorder) {
-            std::memcpy(packed, from, size_t(plan.packedBytes()));
-            return true;
-          }
-          Bytes scratchpad(size_t(scratchpadBytes(plan.w.reorder.get())));
-          return w_.reorder.run({from, packed}, scratchpad.data());
-        });
+    packed_ =
+        PackedWeights(constant, plan.givenWeights(), name, plan.w.wanted.get());
     ready_ = bool(packed_);
   }
 
@@ -358,7 +349,6 @@ private:
   int64_t scratchpad_;
   bool flips_;
   int64_t flippedAt_, weightBytes_;
-  std::string weightsName_;
   bool ready_ = true;
   Int8Primitive primitive_;
   Brought x_, w_, y_;
@@ -376,9 +366,11 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   }
   KernelQuery query;
   query.workspaceBytes = plan.workspaceBytes;
-  query.packedBytes = plan.packedBytes();
   query.reorderedBytes = plan.reorderedBytes();
   if (plan.isConstant) {
+    query.packed = {PackedWeights::formOf(
+        plan.w.operand, plan.packedName(), plan.w.wanted.get(),
+        packingBytes(plan.givenWeights(), plan.w.wanted.get()))};
     query.unread = {int(plan.w.operand)};
   }
   return query;

@@ -38,9 +38,16 @@ struct Int8MatmulPlan : Int8Plan {
                                                      dnnl_query_weights_md, 0)
                       : descs[RightMatrix].get();
   }
-  int64_t packedBytes() const {
-    return isConstant ? int64_t(dnnl_memory_desc_get_size(wantedRight())) : 0;
+  /// How the right matrix lies where it is given.
+  GivenWeights givenRight() const {
+    return {descs[RightMatrix].get(), product.matrices[RightMatrix].batch.base,
+            flips};
   }
+  /// What is in memory beside the packed right matrix while it is made.
+  int64_t packingBytes(const CallSite &call) const;
+
+  /// What PackedForms call the right matrix, before its layout.
+  std::string packedName(const CallSite &call) const;
 
 private:
   bool readProduct(const CallSite &call, const Int8Operator &first);
@@ -48,6 +55,21 @@ private:
 };
 
 } // namespace
+
+/// Where it is copied first, the call says how.
+std::string Int8MatmulPlan::packedName(const CallSite &call) const {
+  const Matrix &right = product.matrices[RightMatrix];
+  return weightsName() + std::to_string(right.batch.base) + " " +
+         (right.packed ? keyOf(call) : nameOfLayout(descs[RightMatrix].get())) +
+         " ";
+}
+
+int64_t Int8MatmulPlan::packingBytes(const CallSite &call) const {
+  // Where it is copied first, all of it is.
+  return product.matrices[RightMatrix].packed
+             ? call.operands[operands[1]].bytes() + product.workspaceBytes
+             : cpu::packingBytes(givenRight(), wantedRight());
+}
 
 /// The dimensions of the result that count columns; nothing if an operand that
 /// scales differ along has others.
@@ -174,7 +196,7 @@ public:
         flips_(plan.flips), flippedAt_(plan.flippedAt),
         scratchpad_(plan.scratchpad), threads_(plan.threads),
         rightBytes_(call.operands[plan.operands[1]].bytes()) {
-    std::string name = plan.weightsName();
+    std::string name = plan.packedName(call);
     primitive_ =
         Int8Primitive(plan,
                       {plan.descs[LeftMatrix].get(), plan.wantedRight(),
@@ -228,7 +250,7 @@ public:
     return {};
   }
 
-  int64_t packedBytes() const override { return packed_.size(); }
+  std::vector<PackedBytes> packed() const override { return packed_.list(); }
   bool reads(size_t operand) const override {
     return !packed_ || operand != operands_[1];
   }
@@ -245,33 +267,39 @@ private:
   }
 
   void packRight(const Int8MatmulPlan &plan, const CallSite &call,
-                 const std::string &kind) {
+                 const std::string &name) {
+    const Constant &constant = call.constants[operands_[1]];
+    packed_ = product_.matrices[RightMatrix].packed
+                  ? packCopied(plan, constant, name)
+                  : PackedWeights(constant, plan.givenRight(), name,
+                                  plan.wantedRight());
+    ready_ = bool(packed_);
+  }
+
+  /// From what is copied first, so that it has rows or columns.
+  PackedWeights packCopied(const Int8MatmulPlan &plan, const Constant &constant,
+                           const std::string &name) const {
     const_dnnl_memory_desc_t from = plan.descs[RightMatrix].get();
     const_dnnl_memory_desc_t to = plan.wantedRight();
-    const Constant &constant = call.constants[operands_[1]];
-    const Matrix &right = product_.matrices[RightMatrix];
     PrimitiveDesc desc = describeReorder(from, to);
     Primitive reorder = makeReorder(desc, from, to);
-    // Where it is copied first, the call says how.
-    std::string name = kind + std::to_string(right.batch.base) + " " +
-                       (right.packed ? keyOf(call) : nameOfLayout(from)) + " ";
-    packed_ = PackedWeights(constant, name, to, [&](std::byte *packed) {
+    return PackedWeights(constant, name, to, [&](std::byte *packed) {
+      Bytes all{size_t(rightBytes_)};
       Bytes workspace(size_t(product_.workspaceBytes));
-      Bytes flipped(flips_ ? size_t(rightBytes_) : 0);
-      const void *given = constant.data;
+      if (!constant.read(0, rightBytes_, all.data())) {
+        return false;
+      }
       if (flips_) {
-        flipBytes(given, rightBytes_, flipped.data());
-        given = flipped.data();
+        flipBytes(all.data(), rightBytes_, all.data());
       }
-      given = place(RightMatrix, given, workspace.data());
-      if (!reorder) {
-        std::memcpy(packed, given, size_t(plan.packedBytes()));
-        return dnnl_memory_desc_equal(from, to) != 0;
+      const void *given = place(RightMatrix, all.data(), workspace.data());
+      if (dnnl_memory_desc_equal(from, to)) {
+        std::memcpy(packed, given, dnnl_memory_desc_get_size(to));
+        return true;
       }
-      Bytes scratchpad(size_t(scratchpadBytes(desc.get())));
-      return reorder.run({given, packed}, scratchpad.data());
+      Bytes scratchpad(desc ? size_t(scratchpadBytes(desc.get())) : 0);
+      return reorder && reorder.run({given, packed}, scratchpad.data());
     });
-    ready_ = bool(packed_);
   }
 
   MatrixProduct product_;
@@ -297,8 +325,10 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   }
   KernelQuery query;
   query.workspaceBytes = plan.workspaceBytes;
-  query.packedBytes = plan.packedBytes();
   if (plan.isConstant) {
+    query.packed = {
+        PackedWeights::formOf(plan.operands[1], plan.packedName(site),
+                              plan.wantedRight(), plan.packingBytes(site))};
     query.unread = {int(plan.operands[1])};
   }
   return query;

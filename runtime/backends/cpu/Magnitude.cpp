@@ -54,15 +54,31 @@ double largestMagnitude(const float *x, int64_t count, int threads) {
       std::min(work.largest.load(), std::bit_cast<uint32_t>(infinity)));
 }
 
-static const void *constantOf(const CallSite &call, size_t operand) {
-  return call.constants.empty() ? nullptr : call.constants[operand].data;
+static Constant constantOf(const CallSite &call, size_t operand) {
+  return call.constants.empty() ? Constant() : call.constants[operand];
+}
+
+/// Of all of `count` elements; infinity where they cannot be had.
+static double largestMagnitude(const Constant &constant, int64_t count,
+                               int threads) {
+  std::vector<float> piece(size_t(std::min<int64_t>(count, 1 << 18)));
+  double largest = 0;
+  for (int64_t at = 0; at < count;) {
+    auto taken = std::min<int64_t>(count - at, int64_t(piece.size()));
+    if (!constant.read(at * int64_t(sizeof(float)),
+                       taken * int64_t(sizeof(float)), piece.data())) {
+      return std::numeric_limits<double>::infinity();
+    }
+    largest = std::max(largest, largestMagnitude(piece.data(), taken, threads));
+    at += taken;
+  }
+  return largest;
 }
 
 Magnitude::Magnitude(const CallSite &call, size_t operand)
     : operand_(operand), count_(call.operands[operand].count()) {
-  if (const void *constant = constantOf(call, operand)) {
-    known_ = largestMagnitude(static_cast<const float *>(constant), count_,
-                              call.threads);
+  if (Constant constant = constantOf(call, operand)) {
+    known_ = largestMagnitude(constant, count_, call.threads);
   }
 }
 

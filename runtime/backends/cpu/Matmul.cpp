@@ -56,8 +56,12 @@ public:
     return tail_->launch(rest);
   }
 
-  int64_t packedBytes() const override {
-    return constant_.size() + (tail_ ? tail_->packedBytes() : 0);
+  std::vector<PackedBytes> packed() const override {
+    std::vector<PackedBytes> all = constant_.list();
+    if (tail_) {
+      std::ranges::copy(tail_->packed(), std::back_inserter(all));
+    }
+    return all;
   }
   /// Others than the product may read its right matrix.
   bool reads(size_t operand) const override {
@@ -98,29 +102,35 @@ private:
   }
 
   void packRight(const MatmulPlan &plan) {
+    const Constant &constant = plan.constants[!product_.swapped];
+    std::string name = plan.packedName();
+    constant_ = product_.matrices[RightMatrix].packed
+                    ? packCopied(plan, constant, name)
+                    : PackedWeights(constant, plan.givenRight(), name,
+                                    plan.wantedRight());
+    primitive_ = constant_ ? std::move(primitive_) : Primitive();
+    sharesRight_ = plan.sharesRight;
+  }
+
+  /// From what is copied first, so that it has rows or columns.
+  PackedWeights packCopied(const MatmulPlan &plan, const Constant &constant,
+                           const std::string &name) const {
     const_dnnl_memory_desc_t from = plan.descs[RightMatrix].get();
     const_dnnl_memory_desc_t to = plan.wantedRight();
     PrimitiveDesc desc = describeReorder(from, to);
     Primitive reorder = makeReorder(desc, from, to);
-    if (!reorder) {
-      primitive_ = Primitive();
-      return;
-    }
-    const Constant &constant = plan.constants[!product_.swapped];
-    const Matrix &right = product_.matrices[RightMatrix];
-    // Where it is copied first, the call says how.
-    std::string name = "matmul " + std::to_string(right.batch.base) + " " +
-                       (right.packed ? keyOf(plan.site) : nameOfLayout(from)) +
-                       " ";
-    constant_ = PackedWeights(constant, name, to, [&](std::byte *packed) {
-      Bytes workspace(size_t(product_.workspaceBytes));
+    return PackedWeights(constant, name, to, [&](std::byte *packed) {
+      int64_t bytes = plan.operands[!product_.swapped].bytes();
+      Bytes all{size_t(bytes)}, workspace(size_t(product_.workspaceBytes));
+      if (!reorder || !constant.read(0, bytes, all.data())) {
+        return false;
+      }
       Bytes scratchpad(size_t(scratchpadBytes(desc.get())));
       return reorder.run(
-          {place(right, constant.data, workspace.data()), packed},
+          {place(product_.matrices[RightMatrix], all.data(), workspace.data()),
+           packed},
           scratchpad.data());
     });
-    primitive_ = constant_ ? std::move(primitive_) : Primitive();
-    sharesRight_ = plan.sharesRight;
   }
 
   MatrixProduct product_;
@@ -159,12 +169,13 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &call) {
     return std::nullopt;
   }
   KernelQuery query;
-  query.workspaceBytes =
-      plan.tailOffset() +
-      (plan.tail ? plan.tail->kernel->query(plan.tail->site).workspaceBytes
-                 : 0);
+  KernelQuery tail = plan.tail ? plan.tail->query() : KernelQuery();
+  query.workspaceBytes = plan.tailOffset() + tail.workspaceBytes;
+  query.packed = std::move(tail.packed);
   if (plan.packsRight()) {
-    query.packedBytes = int64_t(dnnl_memory_desc_get_size(plan.wantedRight()));
+    query.packed.push_back(
+        PackedWeights::formOf(size_t(rightOperand(plan)), plan.packedName(),
+                              plan.wantedRight(), plan.packingBytes()));
     if (!sharesRight(call, plan)) {
       query.unread = {rightOperand(plan)};
     }

@@ -9,6 +9,7 @@
 #include "runtime/backends/cpu/MatmulPlan.h"
 
 #include "divisi/Support/Labels.h"
+#include "runtime/backends/cpu/Answers.h"
 #include "runtime/kernels/Formats.h"
 
 namespace divisi::rt::cpu {
@@ -29,6 +30,21 @@ MemoryDesc describeMatrix(const MatrixProduct &product, const Matrix &matrix,
   int64_t inner = columns == 1 && matrix.outer == 1 ? rows : matrix.inner;
   strides.insert(strides.end(), {outer, inner});
   return describe(dims, strides, type);
+}
+
+/// Where it is copied first, the call says how.
+std::string MatmulPlan::packedName() const {
+  const Matrix &right = product.matrices[RightMatrix];
+  return "matmul " + std::to_string(right.batch.base) + " " +
+         (right.packed ? keyOf(site) : nameOfLayout(descs[RightMatrix].get())) +
+         " ";
+}
+
+int64_t MatmulPlan::packingBytes() const {
+  // Where it is copied first, all of it is.
+  return product.matrices[RightMatrix].packed
+             ? operands[!product.swapped].bytes() + product.workspaceBytes
+             : cpu::packingBytes(givenRight(), wantedRight());
 }
 
 MatmulPlan::MatmulPlan(const CallSite &call)

@@ -22,6 +22,7 @@
 
 #include "divisi/runtime/kernels/Contraction.h"
 #include "runtime/backends/cpu/FirstOperator.h"
+#include "runtime/backends/cpu/PackedWeights.h"
 #include "runtime/backends/cpu/PostOps.h"
 #include "runtime/backends/cpu/RegionTail.h"
 
@@ -69,6 +70,16 @@ struct MatmulPlan {
     return constantRight &&
            !dnnl_memory_desc_equal(descs[RightMatrix].get(), wantedRight());
   }
+  /// What PackedForms call the right matrix when it is packed, before its
+  /// layout.
+  std::string packedName() const;
+  /// How it lies where it is given.
+  GivenWeights givenRight() const {
+    return {descs[RightMatrix].get(), product.matrices[RightMatrix].batch.base *
+                                          byteWidth(operands[0].type)};
+  }
+  /// What is in memory beside the packed right matrix while it is made.
+  int64_t packingBytes() const;
   /// The packed matrices come first in the workspace.
   int64_t scratchpadOffset() const {
     WorkspaceParts parts;

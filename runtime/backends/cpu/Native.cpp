@@ -168,7 +168,8 @@ static KernelQuery queryNative(const CallSite &site) {
     return tensor < 0 || nest.tensors[tensor].strides != to.strides ||
            byteWidth(nest.tensors[tensor].type) != byteWidth(to.type);
   });
-  query.packedBytes = query.reorderedBytes = 0;
+  query.reorderedBytes = 0;
+  query.packed.clear();
   query.unread.clear();
   query.workspaceBytes =
       std::max(query.workspaceBytes, sharesOf(site, nest) * scratchBytes(nest));

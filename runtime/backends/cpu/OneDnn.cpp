@@ -160,41 +160,6 @@ bool Primitive::run(std::span<const void *const> data, void *scratchpad) const {
          dnnl_stream_wait(stream_.get()) == dnnl_success;
 }
 
-std::string nameOfLayout(const_dnnl_memory_desc_t desc) {
-  dnnl_format_kind_t kind = dnnl_format_kind_undef;
-  dnnl_memory_desc_query(desc, dnnl_query_format_kind, &kind);
-  if (kind != dnnl_blocked) {
-    return "";
-  }
-  std::ostringstream os;
-  auto add = [&](dnnl_query_t query, int count) {
-    const dnnl_dims_t *values = nullptr;
-    dnnl_memory_desc_query(desc, query, &values);
-    for (int i = 0; i < count; ++i) {
-      os << (*values)[i] << (i + 1 < count ? ',' : ';');
-    }
-  };
-  int rank = 0, blocks = 0;
-  dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, &rank);
-  dnnl_memory_desc_query(desc, dnnl_query_inner_nblks_s32, &blocks);
-  for (auto query : {dnnl_query_dims, dnnl_query_padded_dims,
-                     dnnl_query_padded_offsets, dnnl_query_strides}) {
-    add(query, rank);
-  }
-  add(dnnl_query_inner_blks, blocks);
-  add(dnnl_query_inner_idxs, blocks);
-  return os.str();
-}
-
-PackedWeights::PackedWeights(const Constant &constant, const std::string &name,
-                             const_dnnl_memory_desc_t layout,
-                             const std::function<bool(std::byte *)> &fill)
-    : size_(int64_t(dnnl_memory_desc_get_size(layout))) {
-  std::string layoutName = nameOfLayout(layout);
-  Constant own = layoutName.empty() ? Constant(constant.data) : constant;
-  bytes_ = packConstant(own, name + layoutName, size_, fill);
-}
-
 std::shared_ptr<const dnnl_primitive_desc>
 PrimitiveDescs::get(const std::string &name,
                     const std::function<PrimitiveDesc()> &make) {

@@ -147,30 +147,6 @@ private:
   std::vector<Memory> memories_;
 };
 
-/// A constant in the layout that a primitive wants.
-class PackedWeights {
-public:
-  PackedWeights() = default;
-  /// Empty if oneDNN refuses, or there is no memory. `fill` writes the bytes;
-  /// they are shared where constant, `name` and layout are the same.
-  PackedWeights(const Constant &constant, const std::string &name,
-                const_dnnl_memory_desc_t layout,
-                const std::function<bool(std::byte *)> &fill);
-  explicit operator bool() const { return bytes_ != nullptr; }
-
-  /// The packed bytes; null if it is empty.
-  const void *data() const { return bytes_.get(); }
-  /// How many there are.
-  int64_t size() const { return size_; }
-
-private:
-  std::shared_ptr<const std::byte> bytes_;
-  int64_t size_ = 0;
-};
-
-/// All that makes one layout differ from others; empty where it cannot be told.
-std::string nameOfLayout(const_dnnl_memory_desc_t desc);
-
 /// Copies between layouts; null if they are equal.
 PrimitiveDesc describeReorder(const_dnnl_memory_desc_t from,
                               const_dnnl_memory_desc_t to);

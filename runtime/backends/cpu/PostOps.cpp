@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/PostOps.h"
+
+#include "runtime/backends/cpu/PackedWeights.h"
 #include "runtime/kernels/Formats.h"
 
 #include <algorithm>
@@ -84,9 +86,7 @@ bool PostOps::readClip(const RegionPart &part, int value, const CallSite &site,
         numElements(site.operands[other].global) != 1) {
       return false;
     }
-    bound = clips == Clips::Known
-                ? *static_cast<const float *>(site.constants[other].data)
-                : 0;
+    bound = clips == Clips::Known ? site.constants[other].element<float>(0) : 0;
   }
   op.algorithm = dnnl_eltwise_clip_v2;
   op.alpha = isUpper ? -mostFinite : bound;

@@ -25,6 +25,9 @@ struct RegionTail {
   Region region;                    ///< What is left of the call's.
   CallSite site;        ///< The call that is left; refers to the other members.
   const Kernel *kernel; ///< Null if none can work in place.
+
+  /// What the kernel, which there is, says of it.
+  KernelQuery query() const { return kernel->query(site); }
 };
 
 } // namespace divisi::rt::cpu

@@ -22,6 +22,9 @@
 namespace divisi::rt::cpu {
 namespace {
 
+/// What PackedForms call a constant in f32.
+constexpr const char *widenedName = "f32";
+
 /// A call over f32 in the place of `site`, and where its tensors lie in the
 /// workspace.
 struct WidenedSite {
@@ -38,8 +41,8 @@ struct WidenedSite {
     for (size_t i = 0; i < operands.size(); ++i) {
       bool widens = isWidened(i);
       operands[i].type = widens ? DType::F32 : operands[i].type;
-      operandAt.push_back(parts.add(
-          isConstant(site, i) || !widens ? 0 : operands[i].bytes()));
+      operandAt.push_back(
+          parts.add(isConstant(site, i) || !widens ? 0 : operands[i].bytes()));
     }
     narrowsResult = results[0].type != DType::F32;
     results[0].type = DType::F32;
@@ -66,20 +69,6 @@ struct WidenedSite {
 
 } // namespace
 
-/// The one operand that is constant, if there is just one.
-static std::optional<size_t> soleConstant(const CallSite &site) {
-  std::optional<size_t> sole;
-  for (size_t i = 0; i < site.operands.size(); ++i) {
-    if (WidenedSite::isConstant(site, i)) {
-      if (sole) {
-        return std::nullopt;
-      }
-      sole = i;
-    }
-  }
-  return sole;
-}
-
 /// Converts `count` elements, to or from f32, by a team.
 template <typename To, typename From>
 static void convertAll(To *to, const From *from, int64_t count, int threads) {
@@ -105,6 +94,34 @@ static void widen(DType type, float *to, const void *from, int64_t count,
 
 namespace {
 
+/// A constant of f16 or bf16 as one of f32.
+class WidenedReader final : public ConstantReader {
+public:
+  WidenedReader(DType type, Constant narrow)
+      : type_(type), narrow_(std::move(narrow)) {}
+
+  bool read(int64_t begin, int64_t count, std::byte *to) override {
+    constexpr int64_t width = sizeof(float), narrowWidth = sizeof(BFloat);
+    std::vector<std::byte> piece(
+        size_t(std::min<int64_t>(count / width * narrowWidth, 1 << 16)));
+    for (int64_t at = 0; at < count;) {
+      int64_t taken =
+          std::min((count - at) / width, int64_t(piece.size()) / narrowWidth);
+      if (!narrow_.read((begin + at) / width * narrowWidth, taken * narrowWidth,
+                        piece.data())) {
+        return false;
+      }
+      widen(type_, reinterpret_cast<float *>(to + at), piece.data(), taken, 1);
+      at += taken * width;
+    }
+    return true;
+  }
+
+private:
+  DType type_;
+  Constant narrow_;
+};
+
 class WidenedKernel final : public PreparedKernel {
 public:
   WidenedKernel(const CallSite &site, WidenedSite wide)
@@ -116,24 +133,34 @@ public:
   /// Makes the inner kernel; false if it refuses.
   bool prepare(const CallSite &site, const Kernel &inner, std::string &error) {
     std::vector<Constant> constants(wide_.operands.size());
+    std::vector<std::optional<WidenedReader>> readers(constants.size());
     for (size_t i = 0; i < wide_.operands.size(); ++i) {
       if (!wide_.isWidened(i)) {
-        constants[i] = i < site.constants.size() ? site.constants[i]
-                                                 : Constant();
+        constants[i] =
+            i < site.constants.size() ? site.constants[i] : Constant();
       } else if (WidenedSite::isConstant(site, i)) {
-        constants_[i] = Bytes(size_t(wide_.operands[i].bytes()));
-        widen(type_, static_cast<float *>(constants_[i].data()),
-              site.constants[i].data, wide_.operands[i].count(), site.threads);
-        constants[i] = {constants_[i].data(), site.constants[i].forms};
+        readers[i].emplace(type_, site.constants[i]);
+        constants[i] = {*readers[i], site.constants[i].forms()};
       }
     }
     inner_ = inner.prepare(wide_.call(site, constants), error);
-    packed_ =
-        inner_ && inner_->packedBytes() > 0 ? soleConstant(site) : std::nullopt;
-    if (packed_) {
-      constants_[*packed_] = Bytes();
+    if (!inner_) {
+      return false;
     }
-    return inner_ != nullptr;
+    for (size_t i = 0; i < constants.size(); ++i) {
+      isPacked_.push_back(readers[i] && !inner_->reads(i));
+      if (readers[i] && !isPacked_[i]) {
+        int64_t bytes = wide_.operands[i].bytes();
+        constants_[i] =
+            packConstant(constants[i], widenedName, bytes, [&](std::byte *to) {
+              return readers[i]->read(0, bytes, to);
+            });
+        if (!constants_[i]) {
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   Status launch(LaunchContext &context) override {
@@ -144,13 +171,14 @@ public:
         operands_.push_back(context.operands[i]);
         continue;
       }
-      void *to = constants_[i].data();
-      if (!to && packed_ != i) {
-        to = workspace + wide_.operandAt[i];
+      const void *from = constants_[i].get();
+      if (!from && !isPacked_[i]) {
+        void *to = workspace + wide_.operandAt[i];
         widen(type_, static_cast<float *>(to), context.operands[i],
               wide_.operands[i].count(), context.threads);
+        from = to;
       }
-      operands_.push_back(to);
+      operands_.push_back(from);
     }
     void *result =
         wide_.narrowsResult ? workspace + wide_.resultAt : context.results[0];
@@ -163,16 +191,18 @@ public:
     return status;
   }
 
-  int64_t packedBytes() const override {
-    int64_t bytes = inner_->packedBytes();
-    for (const Bytes &constant : constants_) {
-      bytes += constant.size();
+  std::vector<PackedBytes> packed() const override {
+    std::vector<PackedBytes> all = inner_->packed();
+    for (size_t i = 0; i < constants_.size(); ++i) {
+      if (constants_[i]) {
+        all.push_back({constants_[i].get(), wide_.operands[i].bytes()});
+      }
     }
-    return bytes;
+    return all;
   }
 
   bool reads(size_t operand) const override {
-    return !constants_[operand].data() && packed_ != operand;
+    return !constants_[operand] && !isPacked_[operand];
   }
 
 private:
@@ -188,9 +218,9 @@ private:
 
   DType type_;
   WidenedSite wide_;
-  std::vector<Bytes> constants_; ///< In f32; empty for what is no constant.
-  /// The constant that the inner kernel has packed, and reads no more.
-  std::optional<size_t> packed_;
+  /// In f32, those that the inner kernel reads.
+  std::vector<std::shared_ptr<const std::byte>> constants_;
+  std::vector<bool> isPacked_; ///< Constants that it reads no more.
   std::vector<const void *> operands_;
   std::unique_ptr<PreparedKernel> inner_;
 };
@@ -242,11 +272,13 @@ static KernelQuery queryWidened(const CallSite &site) {
     query = inner->query(wide.call(site, site.constants));
     query.inPlace.clear();
     query.workspaceBytes += wide.innerAt;
-    bool isPacked = query.packedBytes > 0 && soleConstant(site);
-    query.unread.clear();
+    std::vector<int> packed = std::exchange(query.unread, {});
     for (size_t i = 0; i < wide.operands.size(); ++i) {
       if (WidenedSite::isConstant(site, i) && wide.isWidened(i)) {
-        query.packedBytes += isPacked ? 0 : wide.operands[i].bytes();
+        if (!std::ranges::count(packed, int(i))) {
+          query.packed.push_back(
+              {int(i), widenedName, wide.operands[i].bytes()});
+        }
         query.unread.push_back(int(i));
       }
     }

@@ -31,7 +31,7 @@ namespace divisi::rt {
 
 /// Bytes of one rank, the largest of all entries where they share them.
 struct RankMemory {
-  /// Its boxes of the globals that it reads or updates, mapped or copied; not
+  /// Its boxes of the globals that it reads or updates; not
   /// of those that kernels have packed and nobody else reads. Ranks of one
   /// process share equal boxes; each is counted as if it were alone.
   int64_t weights = 0;
@@ -98,8 +98,9 @@ using CollectiveUses = std::map<std::string, CollectiveUse>;
 /// What each rank of a session of `manifest` will hold when it prefers
 /// `backends` and kernels have `threads` threads: kernels are chosen and asked
 /// as on loading, and none is prepared. Messages are counted as if each rank
-/// had a process of its own. Without backends only weights, all of them, and
-/// arenas are counted. Invalid or Unsupported as Session::open.
+/// had a process of its own. Of calls in a memory space that no backend is for,
+/// no kernel is asked: they want no scratch and pack nothing; without backends
+/// only weights and arenas are counted. Invalid or Unsupported as Session::open.
 Expected<std::vector<RankMemory>>
 predictMemory(const artifact::Manifest &manifest,
               std::span<const Backend *const> backends, int threads = 1);

@@ -101,16 +101,63 @@ private:
   std::map<std::string, std::weak_ptr<const std::byte>> forms_;
 };
 
-/// An operand whose bytes never change after load, or one that does.
-struct Constant {
-  /// Of the host's `bytes`, which outlive it, and the forms of them that
-  /// kernels share.
-  Constant(const void *bytes = nullptr, PackedForms *sharedForms = nullptr)
-      : data(bytes), forms(sharedForms) {}
-  explicit operator bool() const { return data != nullptr; }
+/// Has the bytes of a constant that may not be in memory. By one thread.
+class ConstantReader {
+public:
+  virtual ~ConstantReader() = default;
+  /// Copies `count` bytes from `begin` on to `to`; false if they cannot be had.
+  /// Who has made the reader knows why.
+  virtual bool read(int64_t begin, int64_t count, std::byte *to) = 0;
+};
 
-  const void *data;   ///< In the memory of the host; null if they may change.
-  PackedForms *forms; ///< Null: nobody shares them.
+/// An operand whose bytes never change after load, or one that does.
+class Constant {
+public:
+  /// Of the host's `bytes`, which outlive it, and the forms of them that
+  /// kernels share; null: nobody shares them.
+  Constant(const void *bytes = nullptr, PackedForms *forms = nullptr)
+      : data_(bytes), forms_(forms) {}
+  /// The same of bytes that `reader`, which outlives it, has.
+  Constant(ConstantReader &reader, PackedForms *forms)
+      : reader_(&reader), forms_(forms) {}
+  /// Whether there is one: its bytes do not change.
+  explicit operator bool() const { return data_ || reader_; }
+
+  /// Copies `count` bytes from `begin` on to `to`; zeros where they cannot be
+  /// had, and false.
+  bool read(int64_t begin, int64_t count, void *to) const;
+  /// Its element `at`, which is a T; 0 if it cannot be had.
+  template <typename T> T element(int64_t at) const {
+    T value;
+    (void)read(at * int64_t(sizeof(T)), sizeof(T), &value);
+    return value;
+  }
+  /// What begins with its byte `at`, which nobody shares.
+  Constant from(int64_t at) const;
+
+  /// Null: nobody shares them.
+  PackedForms *forms() const { return forms_; }
+
+private:
+  const void *data_ = nullptr; ///< In the memory of the host.
+  ConstantReader *reader_ = nullptr;
+  int64_t begin_ = 0; ///< In the bytes that it has.
+  PackedForms *forms_ = nullptr;
+};
+
+/// What a kernel will keep of a constant: before there is any.
+struct PackedForm {
+  int operand = 0;   ///< Of the call: the constant.
+  std::string name;  ///< In PackedForms; empty: nobody shares it.
+  int64_t bytes = 0; ///< Its size.
+  /// What is in memory beside it while it is made.
+  int64_t scratch = 0;
+};
+
+/// The same when it is there.
+struct PackedBytes {
+  const void *data = nullptr; ///< Where: those who share it have one address.
+  int64_t bytes = 0;          ///< Its size.
 };
 
 /// PackedForms::get() of `constant`, or the same for the caller alone.
@@ -147,8 +194,8 @@ struct KernelQuery {
   /// Scratch memory that launch() gets, in the kernel's space; 0 for none. It
   /// is the call's until its work has ended.
   int64_t workspaceBytes = 0;
-  /// What prepare() will keep of constants in a layout of its own.
-  int64_t packedBytes = 0;
+  /// What prepare() will keep of constants in layouts of its own.
+  std::vector<PackedForm> packed = {};
   /// Of operands and results that it brings into another order in each launch.
   int64_t reorderedBytes = 0;
   /// {operand, result}: the result may be written over the operand.
@@ -215,8 +262,8 @@ public:
   /// Called when work that launch() has put on a queue has ended: notes in a
   /// context without pointers what it has found.
   virtual void collect(LaunchContext &) {}
-  /// The bytes of the packed constants that it holds, alone or with others.
-  virtual int64_t packedBytes() const { return 0; }
+  /// The packed constants that it holds, alone or with others.
+  virtual std::vector<PackedBytes> packed() const { return {}; }
   /// Whether launch() reads the operand. Of a constant that nobody reads the
   /// bytes are let go, and launch() gets some address.
   virtual bool reads(size_t) const { return true; }
