@@ -9,21 +9,26 @@
 #include "divisi/Cluster/DeviceGrid.h"
 
 #include "GridWeights.h"
+#include "Mesh.h"
 #include "Placement.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 namespace divisi {
+
+static constexpr size_t kAcross = SIZE_MAX;
 
 namespace {
 /// A factor of the number of devices, before it has a name.
 struct Factor {
   int64_t size;
   AxisRole role;
+  size_t level; ///< Of the links along it; kAcross: of several.
 };
 using Factors = llvm::SmallVector<Factor, 4>;
 
@@ -31,6 +36,7 @@ using Factors = llvm::SmallVector<Factor, 4>;
 struct Share {
   int64_t count;
   AxisRole role;
+  size_t level;
 };
 using Shares = llvm::SmallVector<Share, 4>;
 } // namespace
@@ -47,152 +53,46 @@ static Grid nameAxes(llvm::ArrayRef<Factor> factors) {
   return Grid(axes);
 }
 
-static Status noSuchNumber(int64_t devices, const Cluster &cluster) {
-  return makeError(ExitCode::Usage, "the number of devices is ", devices,
-                   ", expected 1 to ", cluster.numDevices(),
-                   ", which the cluster ", cluster.name, " has");
-}
-
-//===----------------------------------------------------------------------===//
-// Meshes
-//===----------------------------------------------------------------------===//
-
-/// Splits at commas that stand in no brackets.
-static llvm::SmallVector<llvm::StringRef, 4> splitMesh(llvm::StringRef mesh) {
-  llvm::SmallVector<llvm::StringRef, 4> parts;
-  size_t begin = 0, depth = 0;
-  for (auto [index, c] : llvm::enumerate(mesh)) {
-    depth += c == '[' ? 1 : c == ']' && depth > 0 ? -1 : 0;
-    if (c == ',' && depth == 0) {
-      parts.push_back(mesh.slice(begin, index));
-      begin = index + 1;
-    }
-  }
-  parts.push_back(mesh.drop_front(begin));
-  return parts;
-}
-
-/// Reads `4` or `4:[3,3,1,1]`.
-static bool parseSize(llvm::StringRef text, GridAxis &axis) {
-  auto [number, weights] = text.split(':');
-  if (number.getAsInteger(10, axis.size) || axis.size < 1) {
-    return false;
-  }
-  if (!text.contains(':')) {
-    return true;
-  }
-  if (!weights.consume_front("[") || !weights.consume_back("]")) {
-    return false;
-  }
-  return llvm::all_of(llvm::split(weights, ','), [&](llvm::StringRef weight) {
-    return !weight.getAsInteger(10, axis.weights.emplace_back());
-  });
-}
-
-/// Reads `2x4` or `data=2,model=4`.
-static bool parseMesh(llvm::StringRef mesh, DeviceGrid &result,
-                      std::string &error) {
-  bool named = mesh.contains('=');
-  llvm::SmallVector<llvm::StringRef, 4> parts;
-  if (named) {
-    parts = splitMesh(mesh);
-  } else {
-    mesh.split(parts, 'x');
-  }
-  llvm::SmallVector<GridAxis, 4> axes;
-  for (llvm::StringRef part : parts) {
-    auto [name, number] =
-        named ? part.split('=') : std::pair(llvm::StringRef(), part);
-    GridAxis axis;
-    if (!parseSize(number, axis)) {
-      error = "the mesh '" + mesh.str() + "' is not understood at '" +
-              part.str() + "'; write for example 2x4 or data=2,model=4";
-      return false;
-    }
-    axis.name = named ? name.str() : "x" + std::to_string(axes.size());
-    axes.push_back(std::move(axis));
-    result.roles.push_back(name == "data"    ? AxisRole::Data
-                           : name == "model" ? AxisRole::Model
-                                             : AxisRole::Any);
-  }
-  result.grid = Grid(axes);
-  if (std::optional<std::string> wrong = result.grid.verify()) {
-    error = "the mesh '" + mesh.str() + "' is not a valid grid: " + *wrong;
-    return false;
-  }
-  return true;
-}
-
-std::optional<int64_t> meshPositions(llvm::StringRef mesh) {
-  DeviceGrid grid;
-  std::string error;
-  return parseMesh(mesh, grid, error) ? std::optional(grid.grid.numPositions())
-                                      : std::nullopt;
-}
-
-/// The roles that --mesh leaves open come from the sizes asked for.
-static bool matchMesh(const GridRequest &request, DeviceGrid &result,
-                      std::string &error) {
-  if (!request.dataParallel && !request.tensorParallel) {
-    return true;
-  }
-  int64_t data = 1, model = 1;
-  for (auto [axis, role] : llvm::zip(result.grid.axes(), result.roles)) {
-    (role == AxisRole::Data ? data : model) *= axis.size;
-    if (role == AxisRole::Any) {
-      error = "the mesh '" + request.mesh +
-              "' does not say which axes are for data and which for the "
-              "model; write for example data=2,model=4";
-      return false;
-    }
-  }
-  if (request.dataParallel.value_or(data) != data ||
-      request.tensorParallel.value_or(model) != model) {
-    error = "the mesh '" + request.mesh + "' has data parallel size " +
-            std::to_string(data) + " and tensor parallel size " +
-            std::to_string(model) + ", which differs from the requested sizes";
-    return false;
-  }
-  return true;
-}
-
-/// The mesh that a user names; degrees of parallelism have to agree with the
-/// roles of its axes.
-static Expected<DeviceGrid> meshGrid(const Cluster &cluster,
-                                     const GridRequest &request) {
-  DeviceGrid result;
-  std::string error;
-  if (!parseMesh(request.mesh, result, error)) {
-    return Status(ExitCode::Usage, error);
-  }
-  int64_t positions = result.grid.numPositions();
-  if (request.devices.value_or(positions) != positions) {
-    return makeError(ExitCode::Usage, "the mesh '", request.mesh, "' has ",
-                     positions, " positions, but ", *request.devices,
-                     " devices are requested");
-  }
-  if (positions > cluster.numDevices()) {
-    return noSuchNumber(positions, cluster);
-  }
-  if (!matchMesh(request, result, error)) {
-    return Status(ExitCode::Usage, error);
-  }
-  result.links = GridLinks(cluster, result.grid);
-  return result;
-}
-
 //===----------------------------------------------------------------------===//
 // All grids
 //===----------------------------------------------------------------------===//
 
+/// Whether the axes of `coarse`, of which the first is made up to `part`, are
+/// those of `fine`, some of them merged and some not used.
+static bool refines(llvm::ArrayRef<Factor> fine, llvm::ArrayRef<Factor> coarse,
+                    int64_t part = 1) {
+  if (coarse.empty() || fine.empty()) {
+    return coarse.empty();
+  }
+  const Factor &axis = fine.front(), &whole = coarse.front();
+  int64_t left = whole.size / part;
+  if (axis.level == whole.level && axis.role == whole.role &&
+      left % axis.size == 0) {
+    bool isMade = left == axis.size;
+    if (refines(fine.drop_front(), coarse.drop_front(isMade ? 1 : 0),
+                isMade ? 1 : part * axis.size)) {
+      return true;
+    }
+  }
+  return refines(fine.drop_front(), coarse, part);
+}
+
 namespace {
+/// Grids as they are listed, and the factors of each.
+struct GridList {
+  std::vector<DeviceGrid> grids;
+  std::vector<Factors> factors;
+};
+
 /// Lists the grids of one number of devices.
 class GridMaker {
 public:
+  /// `isMore`: those that DeviceGrid::isMore tells of, unless one that is
+  /// listed refines them.
   GridMaker(const Cluster &cluster, const GridRequest &request, int64_t devices,
-            std::vector<DeviceGrid> &grids)
-      : cluster_(cluster), request_(request), devices_(devices), grids_(grids) {
-  }
+            GridList &list, bool isMore = false)
+      : cluster_(cluster), request_(request), devices_(devices), list_(list),
+        isMore_(isMore), permutes_(isMore) {}
 
   /// All on `placement`. Bounds of 4x3 and of 3x4 parts differ where a
   /// dimension is not divisible; `inAnyOrder` lists both.
@@ -210,10 +110,11 @@ private:
   const Cluster &cluster_;
   const GridRequest &request_;
   int64_t devices_;
-  std::vector<DeviceGrid> &grids_;
+  GridList &list_;
+  bool isMore_;
   llvm::SmallVector<int64_t, 8> order_; ///< DeviceGrid::devices
-  bool permutes_ = false; ///< Whether the order of all factors matters.
-  bool mixes_ = false;    ///< That of factors of different primes.
+  bool permutes_;      ///< Whether the order of all factors matters.
+  bool mixes_ = false; ///< That of factors of different primes.
 };
 } // namespace
 
@@ -231,11 +132,12 @@ Shares GridMaker::sharesOf(llvm::ArrayRef<int64_t> counts) const {
   int64_t model = request_.tensorParallel.value_or(
       request_.dataParallel ? devices_ / *request_.dataParallel : 1);
   bool hasRoles = request_.tensorParallel || request_.dataParallel;
-  for (int64_t count : counts) {
-    Shares level = {{count, AxisRole::Any}};
+  for (auto [number, count] : llvm::enumerate(counts)) {
+    Shares level = {{count, AxisRole::Any, number}};
     if (hasRoles) {
       int64_t near = std::gcd(model, count);
-      level = {{count / near, AxisRole::Data}, {near, AxisRole::Model}};
+      level = {{count / near, AxisRole::Data, number},
+               {near, AxisRole::Model, number}};
       model /= near;
     }
     shares.insert(shares.begin(), level.begin(), level.end());
@@ -245,14 +147,21 @@ Shares GridMaker::sharesOf(llvm::ArrayRef<int64_t> counts) const {
 }
 
 void GridMaker::addGrid(llvm::ArrayRef<Factor> factors) {
+  if (isMore_ && llvm::any_of(list_.factors, [&](const Factors &fine) {
+        return refines(fine, factors);
+      })) {
+    return;
+  }
+  list_.factors.emplace_back(factors);
   DeviceGrid grid;
+  grid.isMore = isMore_;
   grid.grid = nameAxes(factors);
   for (const Factor &factor : factors) {
     grid.roles.push_back(factor.role);
   }
   grid.devices = order_;
   grid.links = GridLinks(cluster_, grid.grid, order_);
-  grids_.push_back(std::move(grid));
+  list_.grids.push_back(std::move(grid));
 }
 
 /// Into as many axes as may be.
@@ -283,7 +192,7 @@ void GridMaker::factorShares(llvm::ArrayRef<Share> shares, size_t axesLeft,
       llvm::sort(sizes);
       do {
         for (int64_t size : llvm::reverse(sizes)) {
-          begun.push_back({size, share.role});
+          begun.push_back({size, share.role, share.level});
         }
         factorShares(shares.drop_front(), axesLeft - parts, begun);
         begun.truncate(begin);
@@ -305,6 +214,9 @@ void GridMaker::onLevels(const Placement &placement, bool inAnyOrder) {
 void GridMaker::acrossLevels() {
   permutes_ = true;
   Shares shares = sharesOf({devices_});
+  for (Share &share : shares) {
+    share.level = kAcross;
+  }
   factorShares(shares);
 }
 
@@ -375,9 +287,29 @@ bool Placements::isNew(const Placement &placement) {
   return isNew;
 }
 
+/// Lists what is left out of those of `devices` and fewer on `pool`, all
+/// devices of one kind.
+static void addMore(const Cluster &cluster, const GridRequest &request,
+                    int64_t devices, int64_t model, const DevicePool &pool,
+                    GridList &list) {
+  bool hasRoles = request.tensorParallel || request.dataParallel;
+  for (int64_t count = devices; count >= 1; --count) {
+    GridMaker maker(cluster, request, count, list, /*isMore=*/true);
+    if (auto placement = placeEvenly(cluster, pool, count, model)) {
+      maker.onLevels(*placement, /*inAnyOrder=*/true);
+    } else {
+      maker.acrossLevels();
+    }
+    if (hasRoles) {
+      break;
+    }
+  }
+}
+
 Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
                                                  const GridRequest &request,
-                                                 Precision precision) {
+                                                 Precision precision,
+                                                 bool withMore) {
   if (!request.mesh.empty()) {
     Expected<DeviceGrid> grid = meshGrid(cluster, request);
     return grid ? Expected<std::vector<DeviceGrid>>({*grid})
@@ -393,14 +325,14 @@ Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
   bool hasRoles = request.tensorParallel || request.dataParallel;
   int64_t model = request.tensorParallel.value_or(
       request.dataParallel ? devices / *request.dataParallel : 1);
-  std::vector<DeviceGrid> grids;
+  GridList list;
   // Fewer devices can be better where slow ones are left out.
   Placements placements(cluster);
   std::vector<DevicePool> pools = devicePools(cluster);
   for (int64_t count : deviceCounts(devices)) {
     for (const DevicePool &pool : pools) {
       auto placement = placeEvenly(cluster, pool, count, model);
-      GridMaker maker(cluster, request, count, grids);
+      GridMaker maker(cluster, request, count, list);
       if (placement && placements.isNew(*placement)) {
         // Of fewer devices only what is most likely is looked at.
         maker.onLevels(*placement, count == devices);
@@ -413,8 +345,12 @@ Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
       break;
     }
   }
-  addWeighted(cluster, precision, grids);
-  return grids;
+  constexpr int64_t kMostForMore = 64;
+  if (withMore && !cluster.hasKinds() && devices <= kMostForMore) {
+    addMore(cluster, request, devices, model, pools.front(), list);
+  }
+  addWeighted(cluster, precision, list.grids);
+  return std::move(list.grids);
 }
 
 } // namespace divisi

@@ -72,28 +72,38 @@ int64_t operatorBound(const PlanningInputs &inputs, const DeviceGrid &grid,
   return sum;
 }
 
+/// The kinds of operators on so many axes: the most strategies of one, and the
+/// sum of their squares. Ends with the first of more than `most` strategies.
+static std::pair<size_t, size_t> countStrategies(const Dataflow &dataflow,
+                                                 int64_t axes, size_t most) {
+  // Nowhere are there more strategies than on axes of two.
+  llvm::SmallVector<GridAxis, 4> twos;
+  while (int64_t(twos.size()) < axes) {
+    twos.push_back({"x" + std::to_string(twos.size()), 2});
+  }
+  Grid grid(twos);
+  std::set<unsigned> kinds;
+  size_t largest = 0, pairs = 0;
+  for (const Site &site : dataflow.sites) {
+    if (kinds.insert(site.kind).second && largest <= most) {
+      size_t count = enumerateSplits(site.nest, grid, most + 1).size();
+      largest = std::max(largest, count);
+      pairs += count * count;
+    }
+  }
+  return {largest, pairs};
+}
+
+bool isCapped(const Dataflow &dataflow, int64_t axes, size_t maxStrategies) {
+  return countStrategies(dataflow, axes, maxStrategies).first > maxStrategies;
+}
+
 /// Routes are asked for between all pairs of strategies of two operators.
 int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies) {
   constexpr size_t kMostPairs = 4'000'000;
-  // Nowhere are there more strategies than on axes of two.
-  llvm::SmallVector<GridAxis, 4> axes;
-  while (int64_t(axes.size()) < kMostAxes) {
-    axes.push_back({"x" + std::to_string(axes.size()), 2});
-  }
-  Grid grid(axes);
-  std::set<unsigned> kinds;
-  size_t pairs = 0;
-  for (const Site &site : dataflow.sites) {
-    if (!kinds.insert(site.kind).second) {
-      continue;
-    }
-    size_t count = enumerateSplits(site.nest, grid, maxStrategies + 1).size();
-    pairs += count * count;
-    if (count > maxStrategies || pairs > kMostPairs) {
-      return kMostAxes - 1;
-    }
-  }
-  return kMostAxes;
+  auto [largest, pairs] = countStrategies(dataflow, kMostAxes, maxStrategies);
+  return largest > maxStrategies || pairs > kMostPairs ? kMostAxes - 1
+                                                       : kMostAxes;
 }
 
 } // namespace divisi::plan

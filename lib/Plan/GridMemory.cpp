@@ -15,9 +15,15 @@
 
 namespace divisi::plan {
 
+/// Whether problems of the program take long.
+bool GridSearch::isLarge() const {
+  constexpr size_t kLarge = 1500;
+  const Dataflow &dataflow = inputs_.dataflow;
+  return dataflow.sites.size() + dataflow.values.size() > kLarge;
+}
+
 /// Where not even the globals fit whole, a limit is needed.
 ViewSearch GridSearch::beginViews(const DeviceGrid &devices) const {
-  constexpr size_t kLarge = 1500;
   PlanningInputs inputs = inputs_;
   inputs.devices = devices;
   const Dataflow &dataflow = inputs_.dataflow;
@@ -31,8 +37,7 @@ ViewSearch GridSearch::beginViews(const DeviceGrid &devices) const {
       llvm::any_of(memoriesOf(inputs, options_), [&](const KindMemory &memory) {
         return globals > *memory.limit;
       });
-  return ViewSearch(dataflow.sites.size() + dataflow.values.size() > kLarge,
-                    measurer_.isAble(), isTight);
+  return ViewSearch(isLarge(), measurer_.isAble(), isTight);
 }
 
 /// Whether devices hold the plan of `fit`, by all that is known; what that says
@@ -97,6 +102,7 @@ void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
     failure_.hear(inputsOf(grid), options_, *fit.planning, fit.outcome,
                   isAtLimits);
   }
+  capped_.add(cappedOf(*fit.planning));
   ViewResult result = {.hasPlan = fit.hasPlan()};
   std::shared_ptr<PlanningProblem> planning = fit.planning;
   result.isUseless = fit.hasPlan() && !isBetter(fit.outcome);

@@ -42,6 +42,10 @@ static constexpr int64_t kLeastPart = 64;
 static constexpr double kFairGap = 0.01;
 /// The same of one of many: no more.
 static constexpr int64_t kManyPart = 200;
+/// Grids that win seldom may take this part of what the others took, or so
+/// much, in work; and a look at one takes so much of it by operator at least.
+static constexpr int64_t kPartForMore = 8, kLeastForMore = 100'000'000;
+static constexpr int64_t kLookAtOperator = 20'000;
 /// Grids that are looked at side by side.
 static constexpr size_t kLooks = 2;
 
@@ -131,9 +135,18 @@ void GridSearch::take(Look &look) const {
                         std::move(grid.planning), measurer_.isAble()});
 }
 
+/// Building a problem takes time that is not counted as work.
+void GridSearch::spendOnMore(const Look &look) {
+  if (look.grid.devices.isMore && leftForMore_) {
+    auto sites = int64_t(inputs_.dataflow.sites.size());
+    *leftForMore_ -= std::max(look.fit.outcome.work, sites * kLookAtOperator);
+  }
+}
+
 void GridSearch::conclude(Look &look) {
   Candidate &grid = look.grid;
   FitOutcome &fit = look.fit;
+  spendOnMore(look);
   if (grid.stage == Candidate::New) {
     grid.stage = Candidate::Bounded;
     grid.bound = std::max(grid.bound, look.bound);
@@ -192,13 +205,28 @@ bool GridSearch::isOpen(const Candidate &grid) const {
   return false;
 }
 
+std::vector<GridSearch::Candidate *> GridSearch::openGrids(bool isMore) {
+  std::vector<Candidate *> open;
+  for (Candidate &grid : grids_) {
+    if (grid.devices.isMore == isMore && isOpen(grid)) {
+      open.push_back(&grid);
+    }
+  }
+  return open;
+}
+
 /// The grids to look at next, none if none may win. What is left of the budget
 /// can be spent on one of them alone.
 std::vector<GridSearch::Candidate *> GridSearch::leastBounded(size_t count) {
-  std::vector<Candidate *> open;
-  for (Candidate &grid : grids_) {
-    if (isOpen(grid)) {
-      open.push_back(&grid);
+  std::vector<Candidate *> open = openGrids(/*isMore=*/false);
+  if (open.empty()) {
+    if (!leftForMore_) {
+      // What is not counted as work takes longest where problems are large.
+      leftForMore_ =
+          isLarge() ? 0 : std::max(kLeastForMore, work_ / kPartForMore);
+    }
+    if (*leftForMore_ > 0) {
+      open = openGrids(/*isMore=*/true);
     }
   }
   llvm::stable_sort(open, hasLessBound);
@@ -220,6 +248,9 @@ search::Options GridSearch::askedOf(const Candidate &grid) const {
   int64_t first = most * kFirstPercent / 100;
   if (grid.stage == Candidate::Solved) {
     return solverOptions(first, most - first);
+  }
+  if (grid.devices.isMore && leftForMore_) {
+    return solverOptions(std::min(first, *leftForMore_), 0);
   }
   if (grid.memory.isOneOfMany()) {
     return solverOptions(whole / kManyPart, 2 * (whole / kManyPart));
@@ -272,11 +303,20 @@ void GridSearch::takeAll(std::vector<Look> &looks) const {
   take(looks.front());
 }
 
-/// What no plan on any of the grids takes less than, in nanoseconds.
+/// Whether nothing is said of it: it wins seldom, and still may.
+bool GridSearch::isLeftOut(const Candidate &grid) const {
+  return grid.devices.isMore && grid.stage != Candidate::Done &&
+         mayWin(grid, options_.gap);
+}
+
+/// What no plan takes less than on any of the grids but those that are left
+/// out, in nanoseconds.
 int64_t GridSearch::boundOfAll() const {
   int64_t bound = INT64_MAX;
   for (const Candidate &grid : grids_) {
-    bound = std::min(bound, grid.bound);
+    if (!isLeftOut(grid)) {
+      bound = std::min(bound, grid.bound);
+    }
   }
   return bound;
 }
@@ -311,6 +351,9 @@ Expected<GridAnswer> GridSearch::run() {
   best_->outcome.stopped =
       isClosed() && !isCut() ? search::Stopped::Finished : stopped_;
   best_->outcome.work = work_;
+  best_->gridsLeftOut = llvm::count_if(
+      grids_, [&](const Candidate &grid) { return isLeftOut(grid); });
+  best_->capped = capped_;
   return std::move(*best_);
 }
 

@@ -51,11 +51,15 @@ private:
     FitOutcome fit;      ///< Of another.
   };
 
+  bool isLarge() const;
   ViewSearch beginViews(const DeviceGrid &devices) const;
   static bool hasLessBound(const Candidate *a, const Candidate *b) {
     return a->bound < b->bound;
   }
+  std::vector<Candidate *> openGrids(bool isMore);
   std::vector<Candidate *> leastBounded(size_t count);
+  bool isLeftOut(const Candidate &grid) const;
+  void spendOnMore(const Look &look);
   std::vector<Look> prepareRound();
   void takeAll(std::vector<Look> &looks) const;
   void take(Look &look) const;
@@ -85,11 +89,14 @@ private:
   const PlanMeasurer &measurer_;
   std::vector<Candidate> grids_;
   int64_t left_; ///< Of the budget of work.
+  /// Of what grids may take that win seldom; set once the others are done.
+  std::optional<int64_t> leftForMore_;
   std::optional<GridAnswer> best_;
   Candidate *bestGrid_ = nullptr;
   MemoryView bestView_; ///< With which it was solved.
   int64_t work_ = 0;    ///< Done.
   search::Stopped stopped_ = search::Stopped::Finished;
+  CappedChoices capped_; ///< On the grid of most.
   /// Why there is no plan, if there is none.
   NoPlanReason failure_;
 };

@@ -77,6 +77,38 @@ static Precision precisionOf(const Dataflow &dataflow) {
   return llvm::max_element(flops, llvm::less_second())->first;
 }
 
+/// The candidates of `request`. Where operators have more strategies on many
+/// axes than are searched, on fewer axes there are others.
+static Expected<std::vector<DeviceGrid>> gridsOf(const PlanningInputs &inputs,
+                                                 GridRequest request,
+                                                 const PlanOptions &options) {
+  Precision precision = precisionOf(inputs.dataflow);
+  Expected<std::vector<DeviceGrid>> grids =
+      candidateGrids(inputs.cluster, request, precision, /*withMore=*/true);
+  if (!grids || !request.mesh.empty()) {
+    return grids;
+  }
+  int64_t &axes = *request.maxAxes;
+  while (axes > 1 && isCapped(inputs.dataflow, axes, options.maxStrategies)) {
+    --axes;
+    auto others = candidateGrids(inputs.cluster, request, precision);
+    if (!others) {
+      return others.status();
+    }
+    for (DeviceGrid &other : *others) {
+      bool isKnown = llvm::any_of(*grids, [&](const DeviceGrid &grid) {
+        return grid.grid == other.grid && grid.devices == other.devices;
+      });
+      if (!isKnown) {
+        // Who asks for many axes gets no worse plan than with fewer.
+        other.isMore = !options.grid.maxAxes;
+        grids->push_back(std::move(other));
+      }
+    }
+  }
+  return grids;
+}
+
 /// The grid of the module if it has one, else those that are asked for.
 static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
                                                      const PlanOptions &options,
@@ -102,8 +134,7 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
   if (!request.maxAxes) {
     request.maxAxes = mostAxes(inputs.dataflow, options.maxStrategies);
   }
-  Expected<std::vector<DeviceGrid>> grids =
-      candidateGrids(inputs.cluster, request, precisionOf(inputs.dataflow));
+  Expected<std::vector<DeviceGrid>> grids = gridsOf(inputs, request, options);
   if (!grids || known.empty()) {
     return grids;
   }
@@ -253,6 +284,8 @@ static void tellAnswer(const PlanningInputs &inputs, const GridAnswer &answer,
   }
   report.nanoseconds = nanosecondsOf(solution.cost);
   report.lowerBound = answer.lowerBound;
+  report.grids -= answer.gridsLeftOut;
+  report.gridsLeftOut = answer.gridsLeftOut;
   report.residentBytes = *llvm::max_element(resting);
   report.peakBytes = *llvm::max_element(answer.peaks);
   if (answer.peaks.size() > 1) {
@@ -294,6 +327,9 @@ static PlanRecord recordOf(const PlanningInputs &inputs,
   record.nanoseconds = report.nanoseconds;
   record.lowerBound = report.lowerBound;
   record.grids = report.grids;
+  if (report.gridsLeftOut > 0) {
+    record.gridsLeftOut = report.gridsLeftOut;
+  }
   record.maxAxes = report.maxAxes;
   record.peakBytes = report.peakBytes;
   for (const KindPeak &peak : report.kindPeaks) {
@@ -315,17 +351,16 @@ static void writeRecord(ModuleOp module, const PlanRecord &record,
 
 /// What the request cannot have, and what the plan makes of it.
 static void addWarnings(const PlanningInputs &inputs,
-                        const PlanOptions &options,
-                        const PlanningProblem &planning,
-                        const search::Outcome &outcome, PlanReport &report) {
+                        const PlanOptions &options, const GridAnswer &answer,
+                        PlanReport &report) {
   report.warnings =
       warnOfRequest(inputs.dataflow, inputs.devices, options.batchDim);
-  if (auto warning =
-          warnOfReplication(inputs.dataflow, planning, inputs.devices.grid,
-                            outcome.solution.assignment)) {
+  if (auto warning = warnOfReplication(inputs.dataflow, *answer.planning,
+                                       inputs.devices.grid,
+                                       answer.outcome.solution.assignment)) {
     report.warnings.push_back(*warning);
   }
-  if (auto note = noteLeftOut(planning, options.maxStrategies)) {
+  if (auto note = noteLeftOut(answer.capped, options.maxStrategies)) {
     report.notes.push_back(*note);
   }
   if (auto note = noteAxisNames(options.grid.mesh, inputs.devices)) {
@@ -380,7 +415,7 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   tellAnswer(inputs, *answer, report);
   writeRecord(module, recordOf(inputs, options, answer->outcome, report),
               inputs.dataflow);
-  addWarnings(inputs, options, *answer->planning, answer->outcome, report);
+  addWarnings(inputs, options, *answer, report);
   if (options.control.onPlan) {
     options.control.onPlan(report);
   }

@@ -174,19 +174,24 @@ warnOfReplication(const Dataflow &dataflow, const PlanningProblem &planning,
       .str();
 }
 
-std::optional<std::string> noteLeftOut(const PlanningProblem &planning,
+std::optional<std::string> noteLeftOut(const CappedChoices &capped,
                                        size_t maxStrategies) {
-  size_t operators = llvm::count_if(planning.choices, [](const auto &choices) {
-    return choices->leftOut != 0;
-  });
-  if (operators == 0) {
+  if (capped.operators == 0 && capped.tensors == 0) {
     return std::nullopt;
   }
-  return llvm::formatv("{0} operators have more than {1} strategies: only the "
-                       "individually cheapest were searched, and the bound is "
-                       "relative to these",
-                       operators, maxStrategies)
-      .str();
+  std::string who;
+  if (capped.operators > 0) {
+    who = llvm::formatv("{0} operators have more than {1} strategies",
+                        capped.operators, maxStrategies);
+  }
+  if (capped.tensors > 0) {
+    who += (who.empty() ? "" : ", and ") +
+           llvm::formatv("{0} tensors have more than {1} places to rest",
+                         capped.tensors, maxStrategies)
+               .str();
+  }
+  return who + ": only the individually cheapest were searched, and the bound "
+               "is relative to these";
 }
 
 std::optional<std::string> noteAxisNames(const std::string &mesh,

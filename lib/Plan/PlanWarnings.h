@@ -17,8 +17,8 @@
 
 namespace divisi::plan {
 
-/// What the bound does not speak of: strategies that were too many to look at.
-std::optional<std::string> noteLeftOut(const PlanningProblem &planning,
+/// What the bound does not speak of: what was too much to look at.
+std::optional<std::string> noteLeftOut(const CappedChoices &capped,
                                        size_t maxStrategies);
 
 /// What of the request cannot have the effect that it seems to ask for: a batch

@@ -62,8 +62,11 @@ struct GridAnswer {
   search::Outcome outcome;                   ///< Its answer.
   /// Of the plan, with all that takes memory, for each kind of devices.
   std::vector<int64_t> peaks;
-  /// No strategies on any of the grids take less, in nanoseconds.
+  /// No strategies on any of the grids take less, in nanoseconds, but for those
+  /// that are left out.
   int64_t lowerBound = 0;
+  int64_t gridsLeftOut = 0; ///< Of which nothing is said.
+  CappedChoices capped;     ///< On any of the grids.
 };
 
 /// What is asked for, or the machine of a plan that was dropped. CPUs are what
@@ -112,6 +115,9 @@ int64_t operatorBound(const PlanningInputs &inputs, const DeviceGrid &grid,
 /// less where operators would have more than `maxStrategies` strategies each or
 /// very many together.
 int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies);
+
+/// Whether operators have more than `maxStrategies` strategies on so many axes.
+bool isCapped(const Dataflow &dataflow, int64_t axes, size_t maxStrategies);
 
 /// Solves `inputs` by `solver` on each of `grids` that can still win: a grid
 /// is built only if a bound that needs no problem is below the best plan so

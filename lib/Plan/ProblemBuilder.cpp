@@ -332,6 +332,16 @@ const FusionEdge *PlanningProblem::fusionAt(size_t edge) const {
   return it != fusions.end() && it->edge == edge ? &*it : nullptr;
 }
 
+CappedChoices cappedOf(const PlanningProblem &planning) {
+  CappedChoices capped;
+  capped.operators =
+      size_t(llvm::count_if(planning.choices, [](const auto &choices) {
+        return choices->leftOut != 0;
+      }));
+  capped.tensors = planning.cappedTensors;
+  return capped;
+}
+
 std::optional<PlanningProblem>
 buildProblem(const Dataflow &dataflow, const Grid &grid, const GridPace &pace,
              const SplitRules &rules, const Fixed &fixed,

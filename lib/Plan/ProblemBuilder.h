@@ -72,6 +72,18 @@ struct FusionEdge {
   unsigned maker = 0, user = 0; ///< Sites: of its `from`, and of its `to`.
 };
 
+/// Of how many operators and tensors a problem has not all choices.
+struct CappedChoices {
+  size_t operators = 0; ///< That have more strategies.
+  size_t tensors = 0;   ///< That could rest in more places.
+
+  /// Makes it the most of both.
+  void add(const CappedChoices &other) {
+    operators = std::max(operators, other.operators);
+    tensors = std::max(tensors, other.tensors);
+  }
+};
+
 /// A planning problem, and what its nodes stand for.
 struct PlanningProblem {
   search::Problem problem;                 ///< What solvers get.
@@ -90,10 +102,14 @@ struct PlanningProblem {
   /// What programs may not hold: results of operators that are computed in one
   /// call with their users, or where the caller wants them. Nodes, and edges.
   std::vector<unsigned> elidedNodes, elidedEdges;
+  size_t cappedTensors = 0; ///< Those that could rest in more places.
 
   /// The entry of `fusions` of this edge of the problem, or null.
   const FusionEdge *fusionAt(size_t edge) const;
 };
+
+/// Of the operators and tensors of `planning`.
+CappedChoices cappedOf(const PlanningProblem &planning);
 
 /// Nothing if `options.control` struck meanwhile.
 std::optional<PlanningProblem>

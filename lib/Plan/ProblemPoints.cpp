@@ -45,11 +45,16 @@ std::vector<unsigned> ProblemBuilder::placesOf(unsigned index) {
   }
   std::vector<unsigned> places;
   std::vector<bool> seen;
+  bool isCapped = false;
   auto add = [&](unsigned id) {
     seen.resize(std::max(seen.size(), size_t(id) + 1), false);
-    if (!seen[id] && places.size() < options_.maxStrategies &&
+    if (!seen[id] &&
         isRestful(grid_, tensor.shape, pool.layout(tensorClass, id))) {
-      places.push_back(id);
+      if (places.size() < options_.maxStrategies) {
+        places.push_back(id);
+      } else {
+        isCapped = true;
+      }
     }
     seen[id] = true;
   };
@@ -71,6 +76,7 @@ std::vector<unsigned> ProblemBuilder::placesOf(unsigned index) {
       }
     }
   }
+  planning_.cappedTensors += isCapped ? 1 : 0;
   for (const Consumer &consumer : tensor.consumers) {
     if (tensor.kind == DataflowValue::Kind::Global &&
         consumer.kind == Consumer::Kind::Operand &&

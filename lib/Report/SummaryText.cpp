@@ -162,6 +162,10 @@ static void printQuality(const Report &report, raw_ostream &os) {
                                         : formatv("{0} grids of up to {1} axes",
                                                   plan.grids, plan.maxAxes)
                                               .str();
+    if (plan.gridsLeftOut) {
+      where += ", not on " + std::to_string(*plan.gridsLeftOut) +
+               " others of which one seldom wins,";
+    }
     line(os, "gap") << formatv("{0:F2} %: the plan takes {1}; the lower bound "
                                "over the declared strategies on {2} is {3}\n",
                                100 * gap, formatTime(plan.nanoseconds), where,

@@ -137,11 +137,12 @@ TEST_F(PlanTest, ABoundThatDoesNotSpeakOfAllSaysSo) {
   options.maxStrategies = 3;
   Expected<PlanReport> report = planModule(*parse(kMlp), options);
   ASSERT_TRUE(report);
-  EXPECT_EQ(
-      report->notes,
-      std::vector<std::string>{
-          "4 operators have more than 3 strategies: only the individually "
-          "cheapest were searched, and the bound is relative to these"});
+  EXPECT_EQ(report->notes,
+            std::vector<std::string>{
+                "4 operators have more than 3 strategies, and 4 tensors have "
+                "more than "
+                "3 places to rest: only the individually "
+                "cheapest were searched, and the bound is relative to these"});
 }
 
 // x, a, b, four operators, the result: x has two users and is a node anyway.

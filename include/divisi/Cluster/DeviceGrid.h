@@ -14,8 +14,8 @@
 // every split on (x=8) exists on (x=4, y=2).
 //
 //   8 devices                          (x0=2, x1=2, x2=2)
-//   12 devices                         (x0=3, x1=2, x2=2), (x0=2, x1=3, x2=2), …
-//   8 nodes of 8, three axes           (x0=8, x1=4, x2=2), (x0=4, x1=2, x2=8)
+//   12 devices                         (x0=3, x1=2, x2=2), (x0=2, x1=3, x2=2),
+//   … 8 nodes of 8, three axes           (x0=8, x1=4, x2=2), (x0=4, x1=2, x2=8)
 //   2 nodes of 8, tensor parallel 8    (d0=2, m0=4, m1=2)
 //   --mesh data=2,model=4              (data=2, model=4)
 //   4 a100 and 4 v100                  and (x0=2:[18,7], x1=2, x2=2)
@@ -70,17 +70,21 @@ struct DeviceGrid {
   /// Per position; empty: position p is device p.
   llvm::SmallVector<int64_t, 8> devices;
   GridLinks links;
+  /// It wins seldom: its factors are in another order, or its number of devices
+  /// is neither that asked for nor one that factors well.
+  bool isMore = false;
 };
 
 /// How many positions `mesh` has (GridRequest::mesh); nothing if it is none.
 std::optional<int64_t> meshPositions(llvm::StringRef mesh);
 
 /// The grids that `request` leaves, those of most devices first; a mesh is the
-/// only one. Weights are by the rates in `precision`. ExitCode::Usage if
-/// `request` contradicts itself or the cluster.
+/// only one. Weights are by the rates in `precision`. `withMore`: also those
+/// that DeviceGrid::isMore tells of, of up to 64 devices of one kind.
+/// ExitCode::Usage if `request` contradicts itself or the cluster.
 Expected<std::vector<DeviceGrid>>
 candidateGrids(const Cluster &cluster, const GridRequest &request,
-               Precision precision = Precision::F32);
+               Precision precision = Precision::F32, bool withMore = false);
 
 /// The prime factors of `number` >= 1, ascending.
 llvm::SmallVector<int64_t, 4> primeFactors(int64_t number);

@@ -77,9 +77,10 @@ struct PlanReport {
   int64_t nanoseconds = 0;      ///< Predicted, all entries together.
   /// No declared strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
-  int64_t grids = 0;     ///< That were candidates.
-  int64_t maxAxes = 0;   ///< The most axes that one of them has.
-  int64_t peakBytes = 0; ///< On the fullest device.
+  int64_t grids = 0;        ///< That were searched, or ruled out by a bound.
+  int64_t gridsLeftOut = 0; ///< Others, of which nothing is said.
+  int64_t maxAxes = 0;      ///< The most axes that one of them has.
+  int64_t peakBytes = 0;    ///< On the fullest device.
   /// The same of each kind of devices, where they hold unequal parts.
   std::vector<KindPeak> kindPeaks;
   int64_t parameterBytes = 0; ///< All globals.

@@ -49,9 +49,10 @@ struct PlanRecord {
   /// Of the time, for the strategies that were declared, on all `grids`; none
   /// if no solver has looked for one.
   std::optional<int64_t> lowerBound;
-  int64_t grids = 0;     ///< PlanReport::grids
-  int64_t maxAxes = 0;   ///< PlanReport::maxAxes
-  int64_t peakBytes = 0; ///< Of tensors, on the fullest device.
+  int64_t grids = 0;                   ///< PlanReport::grids
+  std::optional<int64_t> gridsLeftOut; ///< The same, if there are any.
+  int64_t maxAxes = 0;                 ///< PlanReport::maxAxes
+  int64_t peakBytes = 0;               ///< Of tensors, on the fullest device.
   /// The same by kind (memoriesOf), where there are several with unequal parts.
   std::vector<int64_t> kindPeakBytes;
   /// Of all strategies and places.
@@ -82,6 +83,7 @@ void forEachField(Record &record, Field field) {
   field("nanoseconds", record.nanoseconds);
   field("lower_bound", record.lowerBound);
   field("grids", record.grids);
+  field("grids_left_out", record.gridsLeftOut);
   field("max_axes", record.maxAxes);
   field("peak_bytes", record.peakBytes);
   field("kind_peak_bytes", record.kindPeakBytes);
