@@ -106,7 +106,7 @@ private:
   static KernelQuery nothingSpecial(const CallSite &) { return {}; }
   static KernelQuery inPlace(const CallSite &) { return {.inPlace = {{0, 0}}}; }
   static KernelQuery view(const CallSite &) { return {.views = {{0, 0}}}; }
-  static KernelQuery scratch(const CallSite &) { return {256, 0, {}, {}}; }
+  static KernelQuery scratch(const CallSite &) { return {.workspaceBytes = 256}; }
 
   static void copy(const TensorInfo &result, const float *in, float *out) {
     if (in != out) {
