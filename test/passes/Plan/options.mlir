@@ -49,7 +49,7 @@
 // DEGREE: error: the tensor parallel size 3 does not divide the number of devices, 4
 // BATCH: error: the batch dimension is -2, expected at least 0
 // SOLVER: error: no solver is called 'oracle'; there are random, auto
-// MEMORY: error: no plan fits into the memory limit of 30000 bytes per device (--memory-limit): at {{.*}} (nn.matmul) at least 98304 bytes are in use, 68304 more than the limit of 30000; the globals have 65536 bytes over 2 devices; raise --memory-limit or take more devices
+// MEMORY: error: no plan fits into the memory limit of 30000 bytes per device (--memory-limit): at {{.*}} (nn.matmul) at least 130561 bytes are in use, 100561 more than the limit of 30000; the globals have 65536 bytes over 2 devices; raise --memory-limit or take more devices
 // RANDOM: error: the solver random takes a number of devices or a mesh and a seed, no degrees of parallelism and no memory limit
 // AGAIN: error: the module has strategies already, which the solver random would overwrite; plan a module without
 // OTHER: error: the module has the grid @g, which is not the requested mesh; remove one of them
