@@ -194,15 +194,16 @@ static void expectNear(const Call &call, const Bytes &made,
   }
 }
 
-/// Of the emulated engines, those that may be used were, and no other.
+/// Of the emulated engines, those that may be used were, and no other: 1 and 2
+/// do not round f16 and bf16 between the operators that they fuse.
 static void expectEngines() {
   auto &uses = dnnEngines();
   std::printf("counted: of these, all by the library: %ld\n",
-              long(uses[1] + uses[2] + uses[3]) / 2);
-  for (int64_t used : {0, 1, 2, 3, 5, 6}) {
+              long(uses[3]) / 2);
+  for (int64_t used : {0, 3, 5, 6}) {
     EXPECT_GT(uses[used], 0) << "engine " << used;
   }
-  for (int64_t unused : {4, 40, 41, 42, 43, 44}) {
+  for (int64_t unused : {1, 2, 4, 40, 41, 42, 43, 44}) {
     EXPECT_EQ(uses[unused], 0) << "engine " << unused;
   }
 }
