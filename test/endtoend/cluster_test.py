@@ -51,8 +51,10 @@ def test_a_cluster_may_be_a_file(divisi, generated):
 
 def test_what_was_measured_of_a_machine_is_what_it_costs(divisi, generated):
     m = generated("mlp.py", "--widths", "66,33,12", "--batch", 6)
-    point = ("measured: [{collective: all_reduce, members: 3, bytes: 4096, "
-             "bus_bytes_per_second: 1e5}]")
+    point = "measured: [" + ", ".join(
+        f"{{collective: {kind}, members: 3, bytes: 4096, "
+        "bus_bytes_per_second: 1e5}"
+        for kind in ("all_reduce", "all_gather", "reduce_scatter")) + "]"
 
     def plan(levels):
         divisi.path("c.yaml").write_text(CLUSTER.replace("1e9}", levels))
@@ -61,7 +63,7 @@ def test_what_was_measured_of_a_machine_is_what_it_costs(divisi, generated):
         return json.loads(divisi("explain", "p.mlir", "--json").out)
 
     plain, slow = plan("1e9}"), plan("1e9, " + point + "}")
-    assert "measured all_reduce of 3: 4.0 KiB at 100 KB/s" in slow["cluster"]
+    assert "measured reduce_scatter of 3: 4.0 KiB at 100 KB/s" in slow["cluster"]
     # At 100 kB/s instead of 1 GB/s.
     before, after = (report["collectives"] for report in (plain, slow))
     assert [c["nanoseconds"] for c in before] == [192]
