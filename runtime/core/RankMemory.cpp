@@ -67,8 +67,8 @@ void divisi::rt::addShared(RankMemory &rank, const SharedMemory &shared) {
   add(shared.workspaces, rank.workspace);
   add(shared.messages, rank.messages);
   // Constants are packed before the first run, which uses the rest.
-  rank.workspace += std::max<int64_t>(
-      shared.packing - rank.arena - rank.workspace - rank.messages, 0);
+  rank.workspace +=
+      std::max<int64_t>(shared.packing - rank.arena - rank.workspace, 0);
   for (const auto &[form, bytes] : shared.packed) {
     rank.packed += bytes;
   }
