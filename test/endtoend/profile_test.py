@@ -35,7 +35,7 @@ def profile(divisi, *arguments, **options):
         assert f"divisi: note: {note}\n" in result.err
     numbers = text[text.index("---"):]
     # The reader and the writer lose nothing.
-    assert ("model_nanoseconds: " in text) == ("measured:" in text)
+    assert ("model_nanoseconds: " in numbers) == ("collective: " in numbers)
     assert divisi("cluster", "m.yaml").out == numbers
     return numbers, said
 
