@@ -8,8 +8,9 @@ config.name = "Divisi"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 # A file without a RUN line fails, so modules that other tests read lie in
-# folders called Inputs: nothing else is passed over.
-config.excludes = ["Inputs"]
+# folders called Inputs, or in the corpus of the fuzzers: nothing else is passed
+# over.
+config.excludes = ["Inputs", "corpus"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.divisi_build, "test")
 
