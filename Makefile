@@ -29,12 +29,11 @@ divisi: setup
 
 # A share of the cases: DIVISI_TEST_SHARE, from 0 to 1 (test/share.py). What the
 # suites counted (cases that ran, messages that are expected) and the entries that
-# took longest stand before the last line, which is ctest's. One entry more than
-# there are cores runs at a time: many wait for a process that has stopped.
+# took longest stand before the last line, which is ctest's.
 test: build
 	@status=0; log=$(abspath $(BUILD))/ctest.log; \
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error \
-	  -j $$(($(JOBS) + 1)) --timeout 600 --output-log $$log || status=$$?; \
+	  -j $(JOBS) --timeout 600 --output-log $$log || status=$$?; \
 	sed -n 's/^counted: /  /p' $(BUILD)/Testing/Temporary/LastTest.log; \
 	echo "the slowest, in seconds:"; \
 	sed -n 's|^ *[0-9]*/[0-9]* Test .*: \([^ ]*\) .* \([0-9.]*\) sec.*$$|  \2 \1|p' \
