@@ -222,9 +222,9 @@ Status divisi::rt::startHostServer(const SocketAddress &address,
     return {};
   }
   // torchrun ends groups of processes. What is told to all, this one included,
-  // it learns from their end.
+  // it learns from their end; a process may also end while PMIx writes to it.
   setsid();
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     std::signal(signal, SIG_IGN);
   }
   prctl(PR_SET_NAME, "divisi-pmix");
