@@ -31,8 +31,9 @@ PARTED = ("passes", "runtime")
 
 def room_of_file(path):
     """lib/Layout/X.cpp and include/divisi/Layout/X.h belong to Layout,
-    lib/Search/Dual/X.cpp to Search/Dual, and runtime/core/X.cpp and
-    runtime/include/divisi/runtime/core/X.h to runtime/core."""
+    include/divisi-c/X.h to C, lib/Search/Dual/X.cpp to Search/Dual, and
+    runtime/core/X.cpp and runtime/include/divisi/runtime/core/X.h to
+    runtime/core."""
     parts = path.parts
     if parts[:4] == ("runtime", "include", "divisi", "runtime"):
         return "/".join(parts[3:-1])
@@ -40,6 +41,8 @@ def room_of_file(path):
         return "/".join(parts[:-1])
     if parts[:2] == ("include", "divisi"):
         return parts[2]
+    if parts[:2] == ("include", "divisi-c"):
+        return "C"
     if parts[0] == "lib":
         return "/".join(parts[1:-1])
     return parts[1] if parts[0] == "dialects" else parts[0]
@@ -51,6 +54,8 @@ def room_of_include(include, externals):
         if include.startswith(prefix):
             return external
     parts = include.split("/")
+    if parts[0] == "divisi-c":
+        return "C"
     if parts[:2] == ["divisi", "runtime"]:
         return "/".join(parts[1:-1])
     if parts[0] in ("divisi", "dialects") and len(parts) > 2:

@@ -244,7 +244,8 @@ class Declarations:
 
     def declare(self, ending):
         head = " ".join(self.statement.split())
-        if self.scopes[-1] == "open" and head:
+        # The name behind the brace of C's `typedef struct` says nothing new.
+        if self.scopes[-1] == "open" and not re.fullmatch(r"\w*", head):
             # A comment speaks for all members up to the next empty line, and
             # for the functions of a family: overloads, makeAVerb and makeBVerb.
             is_member = ending == ";" and not is_function(head)
