@@ -113,6 +113,23 @@ function(divisi_library name)
   _divisi_configure(${name} ${flags} DEPENDS ${ARG_DEPENDS})
 endfunction()
 
+# divisi_c_api(TARGET NAME)
+# Makes the shared library TARGET libNAME.so, with a C API of one function,
+# NAME_get_api: nothing else can be seen from outside, and what it contains of
+# other libraries is its own.
+function(divisi_c_api target name)
+  set(symbols ${CMAKE_CURRENT_BINARY_DIR}/${name}.map)
+  file(WRITE ${symbols}
+    "DIVISI_1.0 { global: ${name}_get_api; local: *; };\n")
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}
+    VERSION ${PROJECT_VERSION} SOVERSION 1
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    LINK_DEPENDS ${symbols})
+  target_link_options(${target} PRIVATE -Wl,--version-script=${symbols}
+    -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,-z,defs)
+  divisi_install(${target} lib)
+endfunction()
+
 # divisi_executable(NAME SOURCES … [DEPENDS …] [NO_LLVM] [LLVM_STATIC]
 #                   [EXCEPTIONS] [CODEGEN])
 # A program in bin/ of the build tree.

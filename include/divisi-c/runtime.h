@@ -135,6 +135,7 @@ typedef struct divisi_memory_info {
   int64_t workspace;  ///< Of kernels, beyond the arena.
   int64_t packed;     ///< Weights in the layouts of kernels.
   int64_t messages;   ///< Of collectives.
+  int64_t device;     ///< All of it that lies in memory of a GPU.
 } divisi_memory_info;
 
 /// The functions. Pointers to handles must not be NULL but where it says so.
@@ -187,7 +188,8 @@ typedef struct divisi_runtime_api {
   divisi_error *(*context_create)(divisi_artifact *artifact,
                                   const divisi_context_options *options,
                                   divisi_context **context);
-  /// Ends it. No call on it is in progress. NULL is nothing.
+  /// Ends it. No call on it is in progress. NULL is nothing. With `mpi_comm`,
+  /// all its processes do so at the same time.
   void (*context_free)(divisi_context *context);
 
   /// Runs an entry; NULL is the only one that there is. Tensors are in the

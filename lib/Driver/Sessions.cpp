@@ -116,29 +116,12 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
 
 /// This user's own key, and those that this user trusts always or now.
 Status SessionFlags::readTrust(rt::SessionOptions &options) const {
-  if (divisi::Expected<std::string> key = readUserKey()) {
-    options.trustedKeys.push_back(publicKeyOf(*key));
-  } else {
-    noKey_ = key.status().message();
+  auto trust = divisi::readTrust(this->trust);
+  if (trust) {
+    options.trustedKeys = std::move(trust->publicKeys);
+    noKey_ = std::move(trust->noKey);
   }
-  std::vector<std::string> files;
-  if (!trust.empty()) {
-    files.push_back(trust);
-  }
-  if (std::string always = trustedKeysPath();
-      access(always.c_str(), F_OK) == 0) {
-    files.push_back(always);
-  }
-  for (const std::string &file : files) {
-    auto keys = readTrustedKeys(file);
-    if (!keys) {
-      return keys.status();
-    }
-    for (const TrustedKey &key : *keys) {
-      options.trustedKeys.push_back(key.publicKey);
-    }
-  }
-  return Status();
+  return trust.status();
 }
 
 /// For whoever asks who waited for whom: a file, and a note of it.

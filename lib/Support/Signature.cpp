@@ -10,6 +10,7 @@
 
 #include "divisi/Support/SecretFile.h"
 #include "divisi/Support/Sha256.h"
+#include "divisi/Support/UserKey.h"
 
 #include <cerrno>
 #include <cstring>
@@ -30,8 +31,8 @@ static constexpr std::string_view kKind = "divisi-ed25519";
 /// Nobody trusts as many.
 static constexpr size_t mostBytes = 1 << 20;
 
-// What is called here keeps no state, so nobody calls sodium_init(), which is for
-// random numbers and for choosing among implementations of other functions.
+// What is called here keeps no state, so nobody calls sodium_init(), which is
+// for random numbers and for choosing among implementations of other functions.
 
 static const unsigned char *bytesOf(const std::string &text) {
   return reinterpret_cast<const unsigned char *>(text.data());
@@ -173,4 +174,28 @@ divisi::readTrustedKeys(const std::string &path) {
     keys.push_back(std::move(*key));
   }
   return keys;
+}
+
+Expected<TrustedCode> divisi::readTrust(const std::string &file) {
+  TrustedCode trust;
+  if (Expected<std::string> key = readUserKey()) {
+    trust.publicKeys.push_back(publicKeyOf(*key));
+  } else {
+    trust.noKey = key.status().message();
+  }
+  std::string always = trustedKeysPath();
+  bool hasAlways = access(always.c_str(), F_OK) == 0;
+  for (const std::string &path : {file, hasAlways ? always : std::string()}) {
+    if (path.empty()) {
+      continue;
+    }
+    Expected<std::vector<TrustedKey>> keys = readTrustedKeys(path);
+    if (!keys) {
+      return keys.status();
+    }
+    for (const TrustedKey &key : *keys) {
+      trust.publicKeys.push_back(key.publicKey);
+    }
+  }
+  return trust;
 }

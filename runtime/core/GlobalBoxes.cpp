@@ -14,15 +14,21 @@
 using namespace divisi;
 using namespace divisi::rt;
 
+HeldBox *SharedBoxes::find(size_t global, const Box &box) {
+  std::lock_guard lock(mutex_);
+  return &boxes_[{global, box.begin, box.end}];
+}
+
 Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
                                         const ArtifactFile &file,
+                                        SharedBoxes &shared,
                                         std::span<const uint32_t> ranks) {
   GlobalBoxes store;
   store.resolved_ = &resolved;
   store.file_ = &file;
   for (size_t i = 0; i < resolved.globals.size(); ++i) {
-    store.held_.emplace_back(resolved.manifest->num_ranks(), nullptr);
-    if (Status status = store.loadGlobal(i, ranks); !status.isOk()) {
+    store.held_.emplace_back(resolved.manifest->num_ranks());
+    if (Status status = store.loadGlobal(i, shared, ranks); !status.isOk()) {
       return status;
     }
   }
@@ -58,7 +64,7 @@ const Box &GlobalBoxes::boxOf(size_t global, uint32_t rank) const {
 }
 
 Status GlobalBoxes::acquire(size_t global, uint32_t rank) {
-  Held *held = held_[global][rank];
+  auto &[held, readers] = held_[global][rank];
   if (!held) {
     return {};
   }
@@ -66,18 +72,34 @@ Status GlobalBoxes::acquire(size_t global, uint32_t rank) {
   Status status =
       held->data ? Status() : makeCopy(global, boxOf(global, rank), *held);
   held->readers += status.isOk();
+  readers += status.isOk();
   return status;
 }
 
 void GlobalBoxes::release(size_t global, uint32_t rank) {
-  Held *held = held_[global][rank];
-  if (!held) {
-    return;
+  auto &[held, readers] = held_[global][rank];
+  if (held) {
+    --readers;
+    letGo(*held, 1);
   }
-  std::lock_guard lock(held->mutex);
-  if (--held->readers == 0 && !held->isState) {
-    held->copy = Pages();
-    held->data = nullptr;
+}
+
+void GlobalBoxes::letGo(HeldBox &held, int64_t readers) {
+  std::lock_guard lock(held.mutex);
+  held.readers -= readers;
+  if (held.readers == 0 && !held.isState) {
+    held.copy = Pages();
+    held.data = nullptr;
+  }
+}
+
+GlobalBoxes::~GlobalBoxes() {
+  for (std::vector<Part> &ofGlobal : held_) {
+    for (Part &part : ofGlobal) {
+      if (part.readers != 0) {
+        letGo(*part.box, part.readers);
+      }
+    }
   }
 }
 
@@ -100,7 +122,7 @@ Status GlobalBoxes::fillBox(size_t index, const Box &box,
 
 Status GlobalBoxes::readPart(size_t global, uint32_t rank, int64_t begin,
                              int64_t count, std::byte *to) const {
-  Held &held = *held_[global][rank];
+  HeldBox &held = *held_[global][rank].box;
   {
     std::lock_guard lock(held.mutex);
     if (held.data) {
@@ -138,7 +160,8 @@ Status GlobalBoxes::readPart(size_t global, uint32_t rank, int64_t begin,
   return status;
 }
 
-Status GlobalBoxes::makeCopy(size_t index, const Box &box, Held &held) const {
+Status GlobalBoxes::makeCopy(size_t index, const Box &box,
+                             HeldBox &held) const {
   int64_t width = byteWidth(resolved_->globals[index]->type);
   Expected<Pages> made = Pages::allocate(box.count() * width);
   Status status = made ? fillBox(index, box, made->data()) : made.status();
@@ -152,33 +175,26 @@ Status GlobalBoxes::makeCopy(size_t index, const Box &box, Held &held) const {
   return {};
 }
 
-GlobalBoxes::Held *GlobalBoxes::makeHeld(size_t index) {
-  Held &held = *all_.emplace_back(std::make_unique<Held>());
-  held.isState = resolved_->isUpdated[index];
-  return &held;
-}
-
-Status GlobalBoxes::loadGlobal(size_t index, std::span<const uint32_t> ranks) {
+Status GlobalBoxes::loadGlobal(size_t index, SharedBoxes &shared,
+                               std::span<const uint32_t> ranks) {
   const Placement &placement = *resolved_->globals[index];
   const GridInfo &grid = resolved_->grids[placement.grid];
-  std::map<std::pair<Dims, Dims>, Held *> shared;
   for (uint32_t rank : ranks) {
     std::optional<size_t> position = grid.positionOf(rank);
     if (!position || placement.boxes[*position].empty()) {
       continue;
     }
     const Box &box = placement.boxes[*position];
-    Held *&held = held_[index][rank];
-    if (resolved_->isUpdated[index]) {
-      held = makeHeld(index);
-      if (Status status = makeCopy(index, box, *held); !status.isOk()) {
-        return status;
-      }
+    HeldBox *&held = held_[index][rank].box;
+    if (!resolved_->isUpdated[index]) {
+      held = shared.find(index, box);
       continue;
     }
-    Held *&slot = shared[{box.begin, box.end}];
-    slot = slot ? slot : makeHeld(index);
-    held = slot;
+    held = states_.emplace_back(std::make_unique<HeldBox>()).get();
+    held->isState = true;
+    if (Status status = makeCopy(index, box, *held); !status.isOk()) {
+      return status;
+    }
   }
   return {};
 }

@@ -17,16 +17,44 @@
 
 namespace divisi::rt {
 
-/// Each rank's box of each global: copied from the file when somebody wants it,
-/// and checked on the way, once for all ranks that hold the same; let go when
-/// nobody wants it any more. A global that an entry updates has memory of its
-/// own on every rank.
+/// A box of a global, of one rank or several.
+struct HeldBox {
+  std::mutex mutex;                ///< Of the next three.
+  const std::byte *data = nullptr; ///< Of `copy`, or null.
+  Pages copy;                      ///< Dense.
+  int64_t readers = 0;             ///< Of all ranks and sessions.
+  bool isState = false;            ///< An entry updates it: `copy` stays.
+  PackedForms forms;               ///< What kernels have made of it.
+};
+
+/// The boxes of globals that no entry updates, which all sessions of an
+/// artifact share. By any thread.
+class SharedBoxes {
+public:
+  /// The box of a global; lives as long as this object.
+  HeldBox *find(size_t global, const Box &box);
+
+private:
+  std::mutex mutex_;
+  std::map<std::tuple<size_t, Dims, Dims>, HeldBox> boxes_;
+};
+
+/// Each rank's box of each global, for one session: copied from the file when
+/// somebody wants it, and checked on the way, once for all ranks and sessions
+/// that hold the same; let go when nobody wants it any more. A global that an
+/// entry updates has memory of its own on every rank of every session.
 class GlobalBoxes {
 public:
   /// Of `ranks`, ascending. What it refers to outlives the result.
   static Expected<GlobalBoxes> load(const ResolvedManifest &resolved,
                                     const ArtifactFile &file,
+                                    SharedBoxes &shared,
                                     std::span<const uint32_t> ranks);
+  GlobalBoxes() = default;
+  GlobalBoxes(GlobalBoxes &&) = default;
+  GlobalBoxes &operator=(GlobalBoxes &&) = default;
+  /// Lets go of what its readers have not.
+  ~GlobalBoxes();
 
   /// Gives the globals that an entry updates the values of the file again.
   Status reload();
@@ -46,7 +74,7 @@ public:
   /// The rank's box, dense, which the caller has acquired; null if it holds
   /// none or an empty one.
   const std::byte *data(size_t global, uint32_t rank) const {
-    const Held *held = held_[global][rank];
+    const HeldBox *held = held_[global][rank].box;
     return held ? held->data : nullptr;
   }
   /// The same for a global that an entry updates, acquired or not.
@@ -55,32 +83,29 @@ public:
   }
   /// Where ranks share what kernels make of the box; null if there is none.
   PackedForms *forms(size_t global, uint32_t rank) {
-    Held *held = held_[global][rank];
+    HeldBox *held = held_[global][rank].box;
     return held ? &held->forms : nullptr;
   }
 
 private:
-  /// A box, of one rank or several.
-  struct Held {
-    std::mutex mutex; ///< Of the next three.
-    const std::byte *data = nullptr;
-    Pages copy;
-    int64_t readers = 0;
-    bool isState = false; ///< An entry updates it: `copy` stays.
-    PackedForms forms;
+  /// What a rank has of a global.
+  struct Part {
+    HeldBox *box = nullptr; ///< Null: nothing.
+    int64_t readers = 0;    ///< Of the rank, which alone counts them.
   };
 
-  Status loadGlobal(size_t index, std::span<const uint32_t> ranks);
-  Held *makeHeld(size_t index);
+  Status loadGlobal(size_t index, SharedBoxes &shared,
+                    std::span<const uint32_t> ranks);
+  void letGo(HeldBox &held, int64_t readers);
   Status fillBox(size_t index, const Box &box, std::byte *data) const;
-  Status makeCopy(size_t index, const Box &box, Held &held) const;
+  Status makeCopy(size_t index, const Box &box, HeldBox &held) const;
   Status checkBox(size_t index, const BoxCopy &read) const;
   const Box &boxOf(size_t global, uint32_t rank) const;
 
   const ResolvedManifest *resolved_ = nullptr;
   const ArtifactFile *file_ = nullptr;
-  std::vector<std::vector<Held *>> held_; ///< [global][rank]
-  std::vector<std::unique_ptr<Held>> all_;
+  std::vector<std::vector<Part>> held_; ///< [global][rank]
+  std::vector<std::unique_ptr<HeldBox>> states_;
 };
 
 } // namespace divisi::rt

@@ -205,8 +205,8 @@ Status GraphRecorder::awaitEnd() {
     if (!status.isOk() || *isReached) {
       return status;
     }
-    if (program_.isGivenUp()) {
-      return kernelFailure();
+    if (status = program_.checkGoesOn(); !status.isOk()) {
+      return status;
     }
     std::this_thread::sleep_for(pause);
   }

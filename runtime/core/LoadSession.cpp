@@ -22,11 +22,6 @@ using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
-static ValueInfo describeValue(const pb::Value &value,
-                               const Placement &placement) {
-  return {value.name(), placement.type, placement.dims, {}};
-}
-
 std::vector<std::optional<Box>>
 Session::Impl::boxesOf(const Placement &placement,
                        std::span<const uint32_t> ranks) const {
@@ -40,85 +35,17 @@ Session::Impl::boxesOf(const Placement &placement,
 }
 
 void Session::Impl::describeEntries() {
-  for (const ResolvedEntry &entry : resolved->entries) {
-    if (entry.isBody()) {
-      break; // they are the last
-    }
-    EntryInfo &info = entries.emplace_back();
-    info.name = entry.message->name();
+  entries = artifact.entries;
+  for (size_t e = 0; e < entries.size(); ++e) {
+    const ResolvedEntry &entry = resolved->entries[e];
+    entries[e].computedIn = leastExactType(*resolved, entry);
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
-      info.inputs.push_back(describeValue(
-          entry.message->inputs(static_cast<int>(i)), *entry.inputs[i]));
-      info.inputs.back().boxes = boxesOf(*entry.inputs[i], localRanks);
+      entries[e].inputs[i].boxes = boxesOf(*entry.inputs[i], localRanks);
     }
     for (size_t i = 0; i < entry.outputs.size(); ++i) {
-      info.outputs.push_back(describeValue(
-          entry.message->outputs(static_cast<int>(i)), *entry.outputs[i]));
-      info.outputs.back().boxes = boxesOf(*entry.outputs[i], localRanks);
-    }
-    info.computedIn = leastExactType(*resolved, entry);
-  }
-}
-
-/// Why the session does not run native code; empty: it does.
-static std::string whyUntrusted(const ArtifactFile &file,
-                                const SessionOptions &options) {
-  if (options.allowsNativeCode) {
-    return "";
-  }
-  if (file.signer().empty()) {
-    return "nobody has signed it";
-  }
-  std::string key = publicKeyText(file.signer());
-  if (!file.isSignatureRight()) {
-    return "its signature by '" + key + "' is wrong";
-  }
-  bool isTrusted = std::ranges::count(options.trustedKeys, file.signer()) != 0;
-  return isTrusted ? "" : "it is signed by '" + key + "', which is not trusted";
-}
-
-/// Code for the host can do whatever this process can, and code for a GPU reach
-/// all memory that the process has there. Calls can go without the one, and not
-/// without the other. Code for another device is run by who made the session
-/// with it.
-Status Session::Impl::chooseCodes() {
-  const pb::Manifest &manifest = *resolved->manifest;
-  std::string untrusted =
-      manifest.codes().empty() ? "" : whyUntrusted(file, options);
-  for (const pb::Code &code : manifest.codes()) {
-    std::string_view level = levelOfTarget(code.target());
-    if (level.empty()) {
-      continue;
-    }
-    ++nativeCode.codes;
-    nativeCode.bytes += code.bytes();
-    if (!runsOnHost(code.target())) {
-      nativeCode.refused =
-          "it is for " + std::string(level) + ", which this processor is not";
+      entries[e].outputs[i].boxes = boxesOf(*entry.outputs[i], localRanks);
     }
   }
-  bool hasGrids =
-      std::ranges::any_of(manifest.codes(), [](const pb::Code &code) {
-        return isGridTarget(code.target());
-      });
-  if (hasGrids && !untrusted.empty()) {
-    return makeError(ExitCode::Unsupported,
-                     "the artifact's code for GPUs is not run: ", untrusted,
-                     "; trust who signed it (--trust), allow native code "
-                     "whoever made it (--allow-native), or compile the model "
-                     "again");
-  }
-  if (nativeCode.codes > 0 && !untrusted.empty()) {
-    nativeCode.refused = untrusted;
-  }
-  for (int i = 0; i < manifest.codes_size(); ++i) {
-    std::string_view target = manifest.codes(i).target();
-    bool isRefused =
-        !levelOfTarget(target).empty() && !nativeCode.refused.empty();
-    codes.push_back(isRefused ? KernelCode()
-                              : KernelCode{target, file.codeBytes(i)});
-  }
-  return {};
 }
 
 /// What connects devices may have a say in it, where they meet.
@@ -167,7 +94,7 @@ Status Session::Impl::prepareRank(uint32_t rank) {
                         &state,
                         &lastSteps.at(rank),
                         localRanks,
-                        codes};
+                        artifact.codes};
     context.usesGraphs = options.usesGraphs;
     Expected<std::unique_ptr<RankProgram>> program =
         RankProgram::prepare(context);
@@ -264,12 +191,6 @@ bool Session::Impl::hasDevices() const {
 }
 
 Status Session::Impl::load() {
-  Expected<std::unique_ptr<ResolvedManifest>> read =
-      resolveManifest(file.manifest());
-  if (!read) {
-    return read.status();
-  }
-  resolved = std::move(*read);
   Status status = verifyResolved(*resolved, options.backends);
   if (status.isOk()) {
     status = chooseRanks();
@@ -277,7 +198,8 @@ Status Session::Impl::load() {
   if (!status.isOk()) {
     return status;
   }
-  Expected<GlobalBoxes> store = GlobalBoxes::load(*resolved, file, localRanks);
+  Expected<GlobalBoxes> store =
+      GlobalBoxes::load(*resolved, artifact.file, artifact.boxes, localRanks);
   if (!store) {
     return store.status();
   }
@@ -286,10 +208,7 @@ Status Session::Impl::load() {
     return status;
   }
   describeEntries();
-  status = chooseCodes();
-  if (status.isOk()) {
-    status = allocateSpaces();
-  }
+  status = allocateSpaces();
   if (!status.isOk()) {
     return status;
   }
@@ -309,22 +228,26 @@ Status Session::Impl::load() {
 }
 
 Expected<std::unique_ptr<Session>>
-Session::open(const std::string &path, const SessionOptions &options) {
+Session::open(std::shared_ptr<LoadedArtifact> artifact,
+              const SessionOptions &options) {
   if (options.backends.empty()) {
     return makeError(ExitCode::Usage, "no backend was chosen");
   }
-  Expected<ArtifactFile> file =
-      ArtifactFile::open(path, {options.externalFolder, options.verifyHashes});
-  if (!file) {
-    return file.status();
-  }
-  if (!options.artifactHash.empty() && options.artifactHash != file->hash()) {
-    return makeError(ExitCode::Invalid, "'", path,
-                     "' was replaced while processes agreed on it; run again");
-  }
-  auto impl = std::make_unique<Impl>(std::move(*file), options);
+  std::string path = artifact->path();
+  auto impl = std::make_unique<Impl>(std::move(artifact), options);
   if (Status status = impl->load(); !status.isOk()) {
     return status.in("'" + path + "'");
   }
   return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+Expected<std::unique_ptr<Session>>
+Session::open(const std::string &path, const SessionOptions &options) {
+  if (options.backends.empty()) {
+    return makeError(ExitCode::Usage, "no backend was chosen");
+  }
+  Expected<std::shared_ptr<LoadedArtifact>> artifact =
+      LoadedArtifact::open(path, options);
+  return artifact ? open(std::move(*artifact), options)
+                  : Expected<std::unique_ptr<Session>>(artifact.status());
 }

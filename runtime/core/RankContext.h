@@ -24,6 +24,8 @@ struct RunState {
   std::atomic<bool> hasCommitted = false;
   /// That the run goes on without a rank: it must write nothing any more.
   std::atomic<bool> isGivenUp = false;
+  /// That the caller wants the run to end.
+  std::atomic<bool> isCancelled = false;
 };
 
 /// What a program is prepared from, for one rank.

@@ -54,9 +54,7 @@ Status TaskRunner::awaitFirst(const RankLoop &loop) {
     return {};
   }
   Status status = loop.device->record(*loop.queue, *loop.copied);
-  auto check = [&] {
-    return program_.isGivenUp() ? kernelFailure() : Status();
-  };
+  auto check = [&] { return program_.checkGoesOn(); };
   return status.isOk() ? finish(*loop.device, *loop.copied, check) : status;
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/core/Session.h"
 #include "runtime/core/RankLoop.h"
 
 using namespace divisi;
@@ -45,6 +46,11 @@ std::string RankTasks::whereIs(const RankTask &task) const {
   const artifact::Program &program = *entry.programs[programIndex].message;
   return where + ", " +
          resolved.nameOf(program.instructions(int(task.instruction)).call());
+}
+
+Status RankTasks::whyEnds() const {
+  return state->isGivenUp ? kernelFailure()
+                          : Status(cancelledCode, "the run was cancelled");
 }
 
 std::string RankTasks::nodeAt(size_t instruction) const {

@@ -102,11 +102,20 @@ struct RankTasks {
   std::string whereIs(const RankTask &task) const;
   /// `node 'fc1' (nn.matmul)`, alike on all ranks of a program.
   std::string nodeAt(size_t instruction) const;
-  /// Whether the session goes on without the rank.
-  bool isGivenUp() const {
-    return state->isGivenUp.load(std::memory_order_relaxed);
+  /// Fails if the session goes on without the rank, or if the run is cancelled
+  /// and `mayCancel`: once globals are written it goes on to its end.
+  Status checkGoesOn(bool mayCancel = true) const {
+    bool ends =
+        state->isGivenUp.load(std::memory_order_relaxed) ||
+        (mayCancel && state->isCancelled.load(std::memory_order_relaxed) &&
+         !state->hasCommitted.load(std::memory_order_relaxed));
+    return ends ? whyEnds() : Status();
   }
 
+private:
+  Status whyEnds() const;
+
+public:
   const ResolvedManifest &resolved; ///< The artifact's.
   const ResolvedEntry &entry;       ///< Whose program it is.
   uint32_t entryIndex;              ///< Its number.

@@ -124,6 +124,28 @@ RankWatch Session::Impl::watchKernels(size_t entry) {
       }};
 }
 
+void Session::Impl::beginRun() {
+  std::lock_guard lock(runMutex);
+  state.hasCommitted = state.isCancelled = false;
+  isRunning = true;
+}
+
+void Session::Impl::endRun() {
+  std::lock_guard lock(runMutex);
+  isRunning = false;
+}
+
+void Session::cancel() {
+  std::lock_guard lock(impl_->runMutex);
+  if (!impl_->isRunning) {
+    return;
+  }
+  impl_->state.isCancelled = true;
+  if (!impl_->hasAllRanks()) { // a rank may wait for one of another session
+    impl_->communicator->abort(Status(cancelledCode, "the run was cancelled"));
+  }
+}
+
 Status Session::Impl::run(size_t entry, std::span<const TensorArgument> inputs,
                           std::span<const TensorArgument> outputs,
                           std::shared_ptr<void> kept) {
@@ -132,7 +154,7 @@ Status Session::Impl::run(size_t entry, std::span<const TensorArgument> inputs,
                                               {outputs.begin(), outputs.end()},
                                               std::move(kept)});
   lastEntry = entry;
-  state.hasCommitted = false;
+  beginRun();
   for (auto &[rank, steps] : lastSteps) {
     steps.beginRun();
   }
@@ -150,6 +172,7 @@ Status Session::Impl::run(size_t entry, std::span<const TensorArgument> inputs,
   if (status.isOk()) {
     status = findBadIndex(entry);
   }
+  endRun();
   stateIsLost = !status.isOk() && state.hasCommitted;
   isCutOff = !status.isOk() && !hasAllRanks();
   return status;

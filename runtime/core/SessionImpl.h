@@ -9,9 +9,9 @@
 #ifndef DIVISI_RUNTIME_CORE_SESSIONIMPL_H
 #define DIVISI_RUNTIME_CORE_SESSIONIMPL_H
 
-#include "divisi/runtime/artifact/ArtifactFile.h"
 #include "divisi/runtime/core/Session.h"
 #include "runtime/core/GlobalBoxes.h"
+#include "runtime/core/LoadedArtifactImpl.h"
 #include "runtime/core/RankProgram.h"
 #include "runtime/core/RankThreads.h"
 
@@ -20,9 +20,10 @@ namespace divisi::rt {
 /// What a session keeps; the methods of Session without their checks of
 /// arguments.
 struct Session::Impl {
-  /// Of an artifact that is not loaded yet.
-  Impl(ArtifactFile file, const SessionOptions &options)
-      : options(options), file(std::move(file)) {}
+  /// Of an artifact whose programs are not prepared yet.
+  Impl(std::shared_ptr<LoadedArtifact> loaded, const SessionOptions &options)
+      : options(options), loaded(std::move(loaded)),
+        artifact(*this->loaded->impl_), resolved(artifact.resolved.get()) {}
 
   /// Checks the artifact and prepares all programs of this process. Fails as
   /// Session::open does.
@@ -53,21 +54,21 @@ struct Session::Impl {
   template <typename Query>
   auto askRanks(const EntryInfo *entry, Query query) const;
 
-  SessionOptions options; ///< As they were given.
-  ArtifactFile file;      ///< Mapped for as long as the session lives.
-  std::unique_ptr<ResolvedManifest> resolved; ///< Of `file`, set by load().
+  SessionOptions options;                     ///< As they were given.
+  std::shared_ptr<LoadedArtifact> loaded;     ///< As long as the session lives.
+  LoadedArtifact::Impl &artifact;             ///< Of `loaded`.
+  const ResolvedManifest *resolved;           ///< Of `artifact`.
   std::vector<uint32_t> localRanks;           ///< Ascending.
   GlobalBoxes globals;                        ///< Of all ranks of this process.
   std::shared_ptr<Communicator> communicator; ///< Between all ranks.
   std::vector<EntryInfo> entries; ///< As Session::entries lists them.
-  /// Of the artifact; without a target: calls go without it.
-  std::vector<KernelCode> codes;
-  NativeCodeUse nativeCode;
   std::vector<RankSpaces> spaces; ///< By rank; empty of those not local.
   std::map<uint32_t, LastSteps> lastSteps; ///< By local rank.
   /// [entry][rank]; null where a rank has no program, or is not local.
   std::vector<std::vector<std::unique_ptr<RankProgram>>> programs;
   size_t lastEntry = 0;
+  std::mutex runMutex;      ///< Of the next.
+  bool isRunning = false;   ///< A run that can be cancelled.
   bool isCutOff = false;    ///< From the ranks of other sessions.
   RunState state;           ///< Of the last run.
   bool stateIsLost = false; ///< Until it is loaded again.
@@ -78,7 +79,6 @@ struct Session::Impl {
 private:
   Status chooseRanks();
   Status connect();
-  Status chooseCodes();
   StepMemory stepMemory(uint32_t rank) const;
   Status allocateSpaces();
   bool hasDevices() const;
@@ -95,6 +95,8 @@ private:
   size_t computingThreads() const {
     return localRanks.size() * std::max(options.threadsPerDevice, 1);
   }
+  void beginRun();
+  void endRun();
   RankWatch watchKernels(size_t entry);
   Status findBadIndex(size_t entry);
 };

@@ -46,19 +46,12 @@ Session::outputBoxes(const EntryInfo &entry) const {
   return boxes;
 }
 
-const NativeCodeUse &Session::nativeCode() const { return impl_->nativeCode; }
+const NativeCodeUse &Session::nativeCode() const {
+  return impl_->artifact.nativeCode;
+}
 
-std::vector<GlobalInfo> Session::globals() const {
-  std::vector<GlobalInfo> infos;
-  const ResolvedManifest &resolved = *impl_->resolved;
-  for (size_t i = 0; i < resolved.globals.size(); ++i) {
-    const pb::Global &message = resolved.manifest->globals(static_cast<int>(i));
-    infos.push_back(
-        {{message.name(), resolved.globals[i]->type, resolved.globals[i]->dims},
-         message.kind(),
-         resolved.isUpdated[i]});
-  }
-  return infos;
+std::span<const GlobalInfo> Session::globals() const {
+  return impl_->artifact.globals;
 }
 
 std::vector<KernelCalls> Session::kernelCalls() const {

@@ -79,10 +79,11 @@ Status TaskRunner::run(size_t index) {
 
 Status TaskRunner::runAll(std::span<const size_t> tasks) {
   for (size_t index : tasks) {
-    if (program_.isGivenUp()) {
-      return kernelFailure();
+    Status status = program_.checkGoesOn();
+    if (status.isOk()) {
+      status = run(index);
     }
-    if (Status status = run(index); !status.isOk()) {
+    if (!status.isOk()) {
       return status;
     }
   }

@@ -154,11 +154,11 @@ Expected<bool> TaskScheduler::advance(Queue &queue) {
       !mayBegin(queue, program_.tasks[index])) {
     return moved;
   }
-  if (program_.isGivenUp()) {
-    return kernelFailure();
+  Status status = program_.checkGoesOn(!hasVoted_);
+  if (status.isOk()) {
+    status =
+        program_.tasks[index].queue ? beginOnDevice(index) : runner_.run(index);
   }
-  Status status =
-      program_.tasks[index].queue ? beginOnDevice(index) : runner_.run(index);
   if (!status.isOk()) {
     return status;
   }
@@ -177,11 +177,15 @@ Expected<bool> TaskScheduler::advanceComm(Queue &queue) {
     if (!mayBegin(queue, task)) {
       return false;
     }
+    Status status = program_.checkGoesOn(!hasVoted_);
     runner_.noteStep(index, /*isDone=*/false);
     if (index == commit_) {
       commitVote_ = runner_.indexFault().has_value();
+      hasVoted_ = true;
     }
-    Status status = task.comm->start(task.operands[0], task.results[0]);
+    if (status.isOk()) {
+      status = task.comm->start(task.operands[0], task.results[0]);
+    }
     if (!status.isOk()) {
       return status;
     }
@@ -219,8 +223,11 @@ Status TaskScheduler::waitForOthers() {
       works = true;
     }
   }
-  if (isOnDevice && program_.isGivenUp()) {
-    return kernelFailure();
+  if (isOnDevice) {
+    Status status = program_.checkGoesOn(!hasVoted_);
+    if (!status.isOk()) {
+      return status;
+    }
   }
   if (!works) { // it waits, for as long as a step may
     runner_.noteWaiting();

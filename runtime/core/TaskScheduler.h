@@ -45,7 +45,7 @@ public:
   std::vector<const std::vector<size_t> *> queues() const;
 
   /// Before a run, however its tasks are run.
-  void beginRun() { isStopped_ = false; }
+  void beginRun() { isStopped_ = hasVoted_ = false; }
   /// Runs all tasks; up to the commit only, without an error, if a rank has met
   /// a bad index before.
   Status run();
@@ -86,6 +86,7 @@ private:
   size_t numQueued_ = 0;     ///< Steps on queues begun since run() was called.
   size_t commit_ = SIZE_MAX; ///< The task; else there is none.
   bool commitVote_ = false;  ///< Whether it must not.
+  bool hasVoted_ = false;    ///< Whether it has come to the commit.
   bool isStopped_ = false;   ///< Whether a rank has said that.
 };
 

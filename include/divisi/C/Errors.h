@@ -33,6 +33,12 @@ divisi_error *makeErrorObject(const Status &status, const char *place = "");
 /// How errors are read.
 divisi_error_api errorApi();
 
+/// Whether a library of version `own` serves a caller of `version`: of the same
+/// major one, and not newer.
+inline bool isServed(uint32_t version, uint32_t own) {
+  return version >> 16 == own >> 16 && version <= own;
+}
+
 /// Copies what a caller has given, whose structure may be shorter or longer
 /// than ours, to `to`, which has the defaults; null leaves these. Fails with
 /// Usage if the size is not one, or if fields that this library does not know

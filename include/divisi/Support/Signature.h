@@ -57,6 +57,16 @@ Expected<std::vector<TrustedKey>> readTrustedKeys(const std::string &path);
 /// user's own key; empty where that has no place.
 std::string trustedKeysPath();
 
+/// Whose native code this process runs.
+struct TrustedCode {
+  std::vector<std::string> publicKeys; ///< Their bytes.
+  std::string noKey; ///< Why this user has no key; empty: it is among them.
+};
+
+/// This user's own key, those that this user always trusts, and those of
+/// `file`, which may be empty. Fails as readTrustedKeys does.
+Expected<TrustedCode> readTrust(const std::string &file);
+
 } // namespace divisi
 
 #endif // DIVISI_SUPPORT_SIGNATURE_H

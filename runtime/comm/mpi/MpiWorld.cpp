@@ -61,7 +61,30 @@ private:
 
 } // namespace
 
+/// The caller's own calls may come at any time.
+Status MpiWorld::openOn(MPI_Comm comm) {
+  int isInitialized = 0, provided = MPI_THREAD_SINGLE;
+  MPI_Initialized(&isInitialized);
+  if (isInitialized) {
+    MPI_Query_thread(&provided);
+  }
+  if (provided != MPI_THREAD_MULTIPLE) {
+    return makeError(ExitCode::Usage,
+                     "a communicator needs MPI to be initialized with "
+                     "MPI_THREAD_MULTIPLE");
+  }
+  Status status = wire.open(comm, /*ownsMpi=*/false);
+  if (status.isOk()) {
+    launch_.self = static_cast<uint32_t>(wire.self());
+    launch_.size = static_cast<uint32_t>(wire.size());
+  }
+  return status;
+}
+
 Status MpiWorld::open() {
+  if (launch_.comm) {
+    return openOn(*static_cast<const MPI_Comm *>(launch_.comm));
+  }
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) !=
           MPI_SUCCESS ||
@@ -70,7 +93,8 @@ Status MpiWorld::open() {
         ExitCode::Device,
         "MPI does not support calls from several threads, one at a time");
   }
-  if (Status status = wire.open(); !status.isOk()) {
+  if (Status status = wire.open(MPI_COMM_WORLD, /*ownsMpi=*/true);
+      !status.isOk()) {
     return status;
   }
   if (wire.size() != static_cast<int>(launch_.size)) {

@@ -79,7 +79,8 @@ public:
   explicit MpiWorld(const Launch &launch) : launch_(launch) {}
   ~MpiWorld() override { stopDriver(); }
 
-  /// Fails with Device if MPI does not know the processes of the launcher.
+  /// Fails with Device if MPI does not know the processes of the launcher, with
+  /// Usage if the caller's MPI is not for several threads.
   Status open();
 
   uint32_t self() const override { return launch_.self; }
@@ -125,6 +126,8 @@ public:
   Wire wire; ///< What goes over MPI.
 
 private:
+  Status openOn(MPI_Comm comm);
+
   Link &linkOf(uint32_t number);
   Status sendOffers();
   Status read(const std::string &note);

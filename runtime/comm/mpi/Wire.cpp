@@ -53,17 +53,19 @@ static std::vector<int> numbersOf(MPI_Comm some, MPI_Comm all) {
   return found;
 }
 
-Status Wire::open() {
+Status Wire::open(MPI_Comm comm, bool ownsMpi) {
+  ownsMpi_ = ownsMpi;
   MPI_Comm machine = MPI_COMM_NULL;
   int *maxTag = nullptr, hasMaxTag = 0;
   // Errors are returned: a library does not end the program.
-  int code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  for (MPI_Comm *comm : {&data_, &notes_}) {
+  int code =
+      ownsMpi ? MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN) : MPI_SUCCESS;
+  for (MPI_Comm *own : {&data_, &notes_}) {
     if (code == MPI_SUCCESS) {
-      code = MPI_Comm_dup(MPI_COMM_WORLD, comm);
+      code = MPI_Comm_dup(comm, own);
     }
     if (code == MPI_SUCCESS) {
-      code = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+      code = MPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN);
     }
   }
   if (code == MPI_SUCCESS) {
@@ -123,7 +125,7 @@ Status Wire::close(std::chrono::milliseconds timeout) {
   MPI_Request_free(&listening_);
   MPI_Comm_free(&data_);
   MPI_Comm_free(&notes_);
-  return check(MPI_Finalize());
+  return ownsMpi_ ? check(MPI_Finalize()) : Status();
 }
 
 //===----------------------------------------------------------------------===//

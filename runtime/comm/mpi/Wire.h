@@ -50,8 +50,9 @@ public:
   /// The longest note: what any transport takes without asking the receiver.
   static constexpr size_t maxNote = 4000;
 
-  /// After MPI_Init.
-  Status open();
+  /// After MPI_Init: between the processes of `comm`. Whether MPI ends with
+  /// this object, or is the caller's.
+  Status open(MPI_Comm comm, bool ownsMpi);
   /// Waits until all processes are here, then ends MPI. After a time-out it may
   /// be called again.
   Status close(std::chrono::milliseconds timeout);
@@ -106,6 +107,7 @@ private:
   std::list<Note> sent_;          ///< Until MPI has taken them.
   std::string incoming_;
   MPI_Request listening_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;
+  bool ownsMpi_ = true;    ///< Whether close() ends MPI.
   bool isLeaving_ = false; ///< The barrier at the end has begun.
 };
 

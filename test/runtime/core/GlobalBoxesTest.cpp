@@ -37,7 +37,8 @@ TEST(GlobalBoxesTest, nobodyChangesIndices) {
     auto resolved = resolveManifest(file->manifest());
     ASSERT_TRUE(resolved) << resolved.status().message();
     uint32_t rank = 0;
-    auto boxes = GlobalBoxes::load(**resolved, *file, {&rank, 1});
+    SharedBoxes shared;
+    auto boxes = GlobalBoxes::load(**resolved, *file, shared, {&rank, 1});
     ASSERT_TRUE(boxes && boxes->acquire(0, 0).isOk());
     std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
         << std::string(fs::file_size(path), '?');

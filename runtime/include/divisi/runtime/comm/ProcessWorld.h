@@ -45,6 +45,8 @@ struct Launch {
   uint32_t hosts = 1;     ///< How many there are.
   // Of who is started:
   std::string artifact; ///< The hash of what they run together, if anything.
+  // Of a process whose caller has initialized MPI:
+  const void *comm = nullptr; ///< Its MPI_Comm, which says all of the above.
 };
 
 /// Who has started this process, by the environment: torchrun if
@@ -101,7 +103,8 @@ Status meetForMpi(const std::string &library, const Launch &launch,
                   std::chrono::milliseconds timeout);
 
 /// Opens MPI, by the shared object `library` of this build, for a process that
-/// was started as `launch` says. Once in a process. Fails with Device if the
+/// was started as `launch` says, once in a process; or that has given its own
+/// MPI_Comm, any number of times. Fails with Device if the
 /// library or MPI is missing, with what to install, or is of another build, and
 /// where MPI does not know the processes that the launcher has started.
 Expected<std::shared_ptr<ProcessWorld>> openMpiWorld(const std::string &library,

@@ -21,6 +21,8 @@
 // running allocates nothing. Globals that an entry updates keep their new
 // values from run to run.
 //
+// Sessions that share an artifact share its weights: see LoadedArtifact.h.
+//
 // A session may have some of the ranks only, and a communicator that connects
 // them with those of other sessions: in this process, in others, elsewhere.
 //
@@ -31,6 +33,7 @@
 
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/comm/Communicator.h"
+#include "divisi/runtime/core/LoadedArtifact.h"
 #include "divisi/runtime/core/RankMemory.h"
 #include "divisi/runtime/core/TensorView.h"
 #include "divisi/runtime/device/Device.h"
@@ -44,8 +47,11 @@
 
 namespace divisi::rt {
 
-/// How an artifact is loaded and run.
-struct SessionOptions {
+/// The code of a run that its caller has ended: no exit code of the tools.
+inline constexpr ExitCode cancelledCode{130};
+
+/// How an artifact is run, and loaded where a session loads it.
+struct SessionOptions : LoadOptions {
   /// In order of preference; the first whose kernel takes a call does it.
   /// Not empty. They outlive the session.
   std::vector<const Backend *> backends;
@@ -57,10 +63,6 @@ struct SessionOptions {
   CommunicatorFactory communicator;
   /// Called for each memory space beside the host's that a rank uses.
   DeviceFactory device;
-  /// Hash every global while loading, not the manifest alone.
-  bool verifyHashes = false;
-  /// Where external weights lie; empty: the artifact's folder.
-  std::string externalFolder;
   /// How long a rank waits for others in one step, or works at one kernel,
   /// before the run fails.
   std::chrono::milliseconds timeout{60000};
@@ -82,14 +84,6 @@ struct SessionOptions {
   /// and given to it as one from then on, where it can do that. Traces show
   /// tasks, so nothing is recorded with `trace`.
   bool usesGraphs = true;
-  /// Native code of an artifact is run if one of these public keys
-  /// (Signature.h) has signed it ...
-  std::vector<std::string> trustedKeys;
-  /// ... or whoever made it. Else calls go without.
-  bool allowsNativeCode = false;
-  /// What ArtifactFile::hash() has to be, where others agreed on it before;
-  /// empty: anything.
-  std::string artifactHash;
   /// Record when every instruction began and ended; see writeTrace().
   bool trace = false;
 };
@@ -100,40 +94,6 @@ Expected<std::vector<const Backend *>>
 selectBackends(std::string_view names,
                std::span<const Backend *const> available);
 
-/// An input or output of an entry; the whole tensor.
-struct ValueInfo {
-  std::string name;        ///< As the model has it.
-  DType type = DType::F32; ///< Of its elements.
-  Dims dims;               ///< Global extents.
-  /// Of an input or output: what each of Session::localRanks() reads or writes,
-  /// in that order; nothing of a rank outside of the value's grid.
-  std::vector<std::optional<Box>> boxes = {};
-};
-
-/// An entry function and what it takes and gives, in order.
-struct EntryInfo {
-  std::string name;                       ///< What run() is asked for.
-  std::vector<ValueInfo> inputs, outputs; ///< Of whole tensors.
-  /// The least exact float type that some kernel gives: whatever the outputs'
-  /// types are, they are no more exact.
-  DType computedIn = DType::F64;
-};
-
-/// A parameter, state or constant of the artifact.
-struct GlobalInfo {
-  ValueInfo value;        ///< Its name, type and global extents.
-  std::string kind;       ///< parameter, state, constant or derived.
-  bool isUpdated = false; ///< By some entry.
-};
-
-/// What a session does with the native code of its artifact.
-struct NativeCodeUse {
-  int64_t codes = 0; ///< How many there are ...
-  int64_t bytes = 0; ///< ... and how large they are.
-  /// Why the session goes without; empty: it uses them.
-  std::string refused;
-};
-
 /// The calls of one operator that one backend does for a rank in an entry.
 struct KernelCalls {
   std::string entry;   ///< Its name.
@@ -143,7 +103,8 @@ struct KernelCalls {
   int64_t calls = 0;   ///< In one run.
 };
 
-/// A loaded artifact. Not for use by two threads at once.
+/// An artifact, ready to run. Not for use by two threads at once, but for
+/// cancel(); several sessions of a LoadedArtifact run at once.
 ///
 /// A run of an entry that updates globals commits before it writes the first.
 /// One that fails before has changed nothing. One that fails later leaves state
@@ -172,6 +133,10 @@ public:
   static Expected<std::unique_ptr<Session>> open(const std::string &path,
                                                  const SessionOptions &options);
 
+  /// The same of an artifact that is loaded: fails for what is the session's.
+  static Expected<std::unique_ptr<Session>>
+  open(std::shared_ptr<LoadedArtifact> artifact, const SessionOptions &options);
+
   /// How many ranks the artifact is for.
   uint32_t numRanks() const;
   /// Those that run here, ascending: each on a thread of its own, or the only
@@ -186,7 +151,7 @@ public:
   std::vector<std::vector<std::optional<Box>>>
   outputBoxes(const EntryInfo &entry) const;
   /// All globals, in the order of the artifact.
-  std::vector<GlobalInfo> globals() const;
+  std::span<const GlobalInfo> globals() const;
 
   /// Whether a rank has not returned from a run that was given up. It may work
   /// on with what the process has: whoever leaves destroys nothing.
@@ -244,6 +209,11 @@ public:
   /// where other sessions have a part of one.
   Expected<std::vector<HostTensor>> run(std::string_view entry,
                                         std::span<const HostTensor> inputs);
+
+  /// Ends the run that is in progress, if any: its ranks stop before their next
+  /// instruction, and it fails with cancelledCode. One that has committed goes
+  /// on to its end. By any thread, while the session lives.
+  void cancel();
 
   /// The present value of a global, put together from the ranks. Fails with
   /// Usage if there is none of that name, or other sessions have a part of it,

@@ -1,0 +1,392 @@
+//===- Contexts.cpp - The C API of running --------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/backends/cuda/CudaBackend.h"
+#include "divisi/runtime/launch/DeviceWiring.h"
+#include "runtime/capi/Description.h"
+#include "runtime/capi/Handles.h"
+#include "runtime/launch/ThisProcess.h"
+
+#include <cstring>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+static_assert(cancelledCode == kCancelled);
+
+static Expected<std::vector<const Backend *>>
+chooseBackends(const char *names) {
+  const Backend *const available[] = {&cpuBackend(), &referenceBackend()};
+  auto chosen = selectBackends(names ? names : "cpu,reference", available);
+  if (chosen) {
+    // Kernels of GPUs work in a memory of their own, where no other does.
+    chosen->push_back(&cudaBackend(/*tf32=*/false));
+  }
+  return chosen;
+}
+
+/// Connects this process with those of the caller's `comm`: `world` is what
+/// keeps them together.
+static Status connectProcesses(const void *comm, const LoadedArtifact &artifact,
+                               SessionOptions &options,
+                               std::shared_ptr<ProcessWorld> &world) {
+  Launch launch;
+  launch.launcher = "the caller";
+  launch.comm = comm;
+  auto opened = openMpiWorld(sharedObject("libdivisi_mpi.so"), launch);
+  if (!opened) {
+    return opened.status();
+  }
+  world = std::move(*opened);
+  std::vector<uint32_t> processOf =
+      processesOf(world->size(), artifact.numRanks());
+  if (options.localRanks.empty()) {
+    options.localRanks =
+        ranksOf(world->self(), world->size(), artifact.numRanks());
+  }
+  if (world->size() > artifact.numRanks()) {
+    return makeError(ExitCode::Usage, "mpi_comm has ", world->size(),
+                     " processes, and the artifact ", artifact.numRanks(),
+                     " devices; each process needs one");
+  }
+  if (options.localRanks !=
+      ranksOf(world->self(), world->size(), artifact.numRanks())) {
+    return makeError(ExitCode::Unsupported,
+                     "local_ranks of a process of mpi_comm are its equal "
+                     "share; leave them NULL");
+  }
+  options.communicator = [world, processOf = std::move(processOf)](
+                             const CommunicatorRequest &request) {
+    return Expected<std::shared_ptr<Communicator>>(world->connect(
+        processOf, request.timeout, request.spin, request.threads));
+  };
+  return {};
+}
+
+static Expected<SessionOptions> readOptions(const divisi_context_options *given,
+                                            divisi_context_options &options) {
+  Status status = readStruct(given, options, "divisi_context_options");
+  if (!status.isOk()) {
+    return status;
+  }
+  constexpr int32_t mostThreads = 1024;
+  constexpr int64_t longest = 86400000; // a day
+  if (options.threads_per_device < 0 ||
+      options.threads_per_device > mostThreads) {
+    return makeError(ExitCode::Usage, "threads_per_device ",
+                     options.threads_per_device, ": expected 1 to ",
+                     mostThreads, ", or 0 for 1");
+  }
+  if (options.timeout_ms < 0 || options.timeout_ms > longest) {
+    return makeError(ExitCode::Usage, "timeout_ms ", options.timeout_ms,
+                     ": expected 1 to ", longest, ", or 0 for 60000");
+  }
+  SessionOptions session;
+  auto backends = chooseBackends(options.backends);
+  if (!backends) {
+    return backends.status();
+  }
+  session.backends = std::move(*backends);
+  session.threadsPerDevice = std::max(options.threads_per_device, 1);
+  if (options.timeout_ms > 0) {
+    session.timeout = std::chrono::milliseconds(options.timeout_ms);
+    // Who says how long a kernel may take wants it given up after that.
+    session.loneRankHasThread = true;
+  }
+  session.checksIndices = options.no_index_check == 0;
+  session.trace = options.trace != 0;
+  if (options.num_local_ranks > 0) {
+    status = checkGiven(options.local_ranks, "local_ranks");
+    if (!status.isOk()) {
+      return status;
+    }
+    session.localRanks.assign(options.local_ranks,
+                              options.local_ranks + options.num_local_ranks);
+  }
+  return session;
+}
+
+static Status createContext(divisi_artifact *artifact,
+                            const divisi_context_options *given,
+                            divisi_context **context) {
+  Status status = checkGiven(context, "context");
+  if (status.isOk()) {
+    *context = nullptr;
+    status = Handle::check(artifact, divisi_artifact::kind, "artifact");
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  divisi_context_options options{};
+  Expected<SessionOptions> chosen = readOptions(given, options);
+  if (!chosen) {
+    return chosen.status();
+  }
+  auto made = std::make_unique<divisi_context>();
+  if (options.mpi_comm) {
+    status = connectProcesses(options.mpi_comm, *artifact->loaded, *chosen,
+                              made->world);
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  wireDevices(*chosen, nullptr);
+  auto session = Session::open(artifact->loaded, *chosen);
+  if (!session) {
+    return session.status();
+  }
+  made->session = std::move(*session);
+  made->timeout = chosen->timeout;
+  made->allocate = options.allocate;
+  made->allocateUser = options.allocate_user;
+  *context = made.release();
+  return {};
+}
+
+static divisi_error *contextCreate(divisi_artifact *artifact,
+                                   const divisi_context_options *options,
+                                   divisi_context **context) {
+  return makeErrorObject(createContext(artifact, options, context));
+}
+
+/// Does `work` on the session of `context`, which no other thread does.
+template <typename Work>
+static divisi_error *with(divisi_context *context, const char *place,
+                          Work work) {
+  Status status = Handle::check(context, divisi_context::kind, "context");
+  if (status.isOk()) {
+    HandleUse use(*context);
+    status = use.status("context");
+    if (status.isOk()) {
+      status = work(*context);
+    }
+  }
+  return makeErrorObject(status, place);
+}
+
+/// The other processes may still be at work with what this one gives them.
+divisi_context::~divisi_context() {
+  session.reset();
+  if (world && !world->finish(timeout).isOk()) {
+    // MPI still works on it: it is never destroyed.
+    new std::shared_ptr<ProcessWorld>(std::move(world));
+  }
+}
+
+static void contextFree(divisi_context *context) {
+  if (Handle::check(context, divisi_context::kind, "context").isOk()) {
+    delete context;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+static Expected<const EntryInfo *> findEntry(const Session &session,
+                                             const char *name) {
+  if (name) {
+    const EntryInfo *entry = session.findEntry(name);
+    return entry ? Expected<const EntryInfo *>(entry)
+                 : makeError(ExitCode::Usage, "the artifact has no entry '",
+                             name, "'");
+  }
+  if (session.entries().size() != 1) {
+    return makeError(ExitCode::Usage, "the artifact has ",
+                     session.entries().size(), " entries; name one");
+  }
+  return &session.entries().front();
+}
+
+static Status checkCount(size_t count, size_t expected, const void *tensors,
+                         const char *what) {
+  if (count != expected) {
+    return makeError(ExitCode::Invalid, "got ", count, " ", what, ", expected ",
+                     expected);
+  }
+  return count == 0 ? Status() : checkGiven(tensors, what);
+}
+
+/// Gives an output without memory some of the caller's.
+static Status allocateOutput(const divisi_context &context,
+                             const ValueInfo &info, divisi_tensor &tensor) {
+  if (!context.allocate) {
+    return makeError(ExitCode::Usage, "output '", info.name,
+                     "' has no data, and the context no allocator");
+  }
+  constexpr size_t alignment = 64;
+  auto bytes = size_t(numElements(info.dims) * byteWidth(info.type));
+  void *data = context.allocate(context.allocateUser,
+                                std::max<size_t>(bytes, 1), alignment);
+  if (!data) {
+    return makeError(ExitCode::Device, "the allocator has no ", bytes,
+                     " bytes for output '", info.name, "'");
+  }
+  tensor = {data,
+            {1, 0},
+            int32_t(info.dims.size()),
+            dtypeOf(info.type),
+            const_cast<int64_t *>(info.dims.data()),
+            nullptr,
+            0};
+  return {};
+}
+
+/// What the caller gives for all of `values`.
+template <typename T>
+static Expected<std::vector<TensorArgument>>
+readTensors(const std::vector<ValueInfo> &values, T *tensors,
+            const char *what) {
+  std::vector<TensorArgument> arguments;
+  arguments.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    Expected<TensorView> view = viewOf(
+        tensors[i], values[i], std::string(what) + " '" + values[i].name + "'");
+    if (!view) {
+      return view.status();
+    }
+    arguments.emplace_back(std::move(*view));
+  }
+  return arguments;
+}
+
+static Status runEntry(divisi_context &context, const char *name,
+                       const divisi_tensor *inputs, size_t numInputs,
+                       divisi_tensor *outputs, size_t numOutputs) {
+  Expected<const EntryInfo *> found = findEntry(*context.session, name);
+  if (!found) {
+    return found.status();
+  }
+  const EntryInfo &entry = **found;
+  Status status = checkCount(numInputs, entry.inputs.size(), inputs, "inputs");
+  if (status.isOk()) {
+    status = checkCount(numOutputs, entry.outputs.size(), outputs, "outputs");
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  auto from = readTensors(entry.inputs, inputs, "input");
+  for (size_t i = 0; from && status.isOk() && i < numOutputs; ++i) {
+    if (!outputs[i].data) {
+      status = allocateOutput(context, entry.outputs[i], outputs[i]);
+    }
+  }
+  if (!from || !status.isOk()) {
+    return from ? status : from.status();
+  }
+  auto to = readTensors(entry.outputs, outputs, "output");
+  return to ? context.session->run(entry.name, *from, *to) : to.status();
+}
+
+static divisi_error *run(divisi_context *context, const char *entry,
+                         const divisi_tensor *inputs, size_t numInputs,
+                         divisi_tensor *outputs, size_t numOutputs) {
+  return with(context, entry ? entry : "", [&](divisi_context &mine) {
+    return runEntry(mine, entry, inputs, numInputs, outputs, numOutputs);
+  });
+}
+
+static divisi_error *cancel(divisi_context *context) {
+  Status status = Handle::check(context, divisi_context::kind, "context");
+  if (status.isOk()) {
+    context->session->cancel();
+  }
+  return makeErrorObject(status);
+}
+
+//===----------------------------------------------------------------------===//
+// State, and what is told
+//===----------------------------------------------------------------------===//
+
+static Status copyGlobal(const Session &session, const char *name,
+                         divisi_tensor *value) {
+  Status status = checkGiven(name, "name");
+  if (status.isOk()) {
+    status = checkGiven(value, "value");
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  Expected<HostTensor> tensor = session.readGlobal(name);
+  if (!tensor) {
+    return tensor.status();
+  }
+  Expected<TensorView> to =
+      viewOf(*value, ValueInfo{name, tensor->type(), tensor->dims()},
+             "global '" + std::string(name) + "'");
+  if (!to) {
+    return to.status();
+  }
+  if (!to->strides.empty()) {
+    return makeError(
+        ExitCode::Unsupported, "global '", name,
+        "' is copied to row-major memory only; leave strides NULL");
+  }
+  if (tensor->byteSize() > 0) {
+    std::memcpy(to->first(), tensor->data(), size_t(tensor->byteSize()));
+  }
+  return {};
+}
+
+static divisi_error *readGlobal(divisi_context *context, const char *name,
+                                divisi_tensor *value) {
+  return with(context, name ? name : "", [&](divisi_context &mine) {
+    return copyGlobal(*mine.session, name, value);
+  });
+}
+
+static divisi_error *resetState(divisi_context *context) {
+  return with(context, "",
+              [](divisi_context &mine) { return mine.session->reloadState(); });
+}
+
+static divisi_error *memory(divisi_context *context, uint32_t rank,
+                            divisi_memory_info *info) {
+  return with(context, "", [&](divisi_context &mine) {
+    std::vector<RankMemory> ranks = mine.session->memory();
+    if (rank >= ranks.size()) {
+      return makeError(ExitCode::Usage, "rank ", rank, ": there are ",
+                       ranks.size());
+    }
+    const RankMemory &of = ranks[rank];
+    return writeStruct({sizeof(divisi_memory_info), of.weights, of.arena,
+                        of.workspace, of.packed, of.messages, of.device},
+                       info, "divisi_memory_info");
+  });
+}
+
+static divisi_error *describeContext(divisi_context *context,
+                                     const char **json) {
+  return with(context, "", [&](divisi_context &mine) {
+    Status status = checkGiven(json, "json");
+    if (status.isOk()) {
+      mine.text = describeSession(*mine.session);
+      *json = mine.text.c_str();
+    }
+    return status;
+  });
+}
+
+static divisi_error *writeTrace(divisi_context *context, const char *path) {
+  return with(context, path ? path : "", [&](divisi_context &mine) {
+    Status status = checkGiven(path, "path");
+    return status.isOk() ? mine.session->writeTrace(path) : status;
+  });
+}
+
+void divisi::rt::addContextFunctions(divisi_runtime_api &api) {
+  api.context_create = contextCreate;
+  api.context_free = contextFree;
+  api.run = run;
+  api.cancel = cancel;
+  api.read_global = readGlobal;
+  api.reset_state = resetState;
+  api.memory = memory;
+  api.describe = describeContext;
+  api.write_trace = writeTrace;
+}
