@@ -97,17 +97,27 @@ bool SpacePlacer::isReadOnDevice(Value buffer) const {
   });
 }
 
+/// The root of what it moves; null if that is nothing.
+static Value movedBy(InstructionInterface op) {
+  SmallVector<Value> reads = op.getReads();
+  return reads.empty() ? nullptr : rootOf(reads.front());
+}
+
+bool SpacePlacer::isAtHand(InstructionInterface op) const {
+  Value source = movedBy(op);
+  return !source || sites_.isConstant(source);
+}
+
 /// Whether what it moves is on the device anyway, or is only wanted there and
 /// at hand in every space.
 bool SpacePlacer::movesOnDevice(InstructionInterface op) const {
-  SmallVector<Value> reads = op.getReads();
-  Value source = reads.empty() ? nullptr : rootOf(reads.front());
+  Value source = movedBy(op);
   if (source && liesOnDevice(source)) {
     return true;
   }
-  return (!source || sites_.isConstant(source)) &&
-         llvm::any_of(op.getWrites(),
-                      [&](Value buffer) { return isReadOnDevice(buffer); });
+  return isAtHand(op) && llvm::any_of(op.getWrites(), [&](Value buffer) {
+           return isReadOnDevice(buffer);
+         });
 }
 
 StepName divisi::stepNameOf(InstructionInterface op) {
@@ -218,9 +228,16 @@ void SpacePlacer::choose(Takes takes, Reaches reaches,
     if (!moves || !writesArena(op)) {
       continue;
     }
-    bool isWanted =
-        onlyBrings(op) ? sent.contains(stepNameOf(op)) : movesOnDevice(op);
-    if (isWanted && mayMove(op, takes, reaches)) {
+    bool isThere =
+        onlyBrings(op)
+            ? sent.contains(stepNameOf(op))
+            : movesOnDevice(op) ||
+                  // What reads it there may be a move that comes later.
+                  (isAtHand(op) &&
+                   llvm::any_of(op.getWrites(), [&](Value buffer) {
+                     return isWanted(buffer, takes, reaches);
+                   }));
+    if (isThere && mayMove(op, takes, reaches)) {
       onDevice_.insert(op);
     }
   }

@@ -83,6 +83,8 @@ private:
   bool isInputOnDevice(uint64_t input) const;
   bool isOnDevice(mlir::OpOperand &operand) const;
   bool liesOnDevice(mlir::Value root) const;
+  /// Whether what `op` moves is in every space.
+  bool isAtHand(exec::InstructionInterface op) const;
   bool movesOnDevice(exec::InstructionInterface op) const;
   bool isReadOnDevice(mlir::Value buffer) const;
   void count();

@@ -131,13 +131,8 @@ bool CopyCounter::worksThere(mlir::Operation *op) const {
       return isMadeThere(source);
     }
   }
-  std::vector<mlir::OpOperand *> readers;
-  for (mlir::Value target : moved.getWrites()) {
-    collectReaders(target, readers);
-  }
-  return llvm::any_of(readers, [&](mlir::OpOperand *use) {
-    return !isMove(use->getOwner()) && hasThere(*use);
-  });
+  return llvm::any_of(moved.getWrites(),
+                      [&](mlir::Value target) { return isWanted(target); });
 }
 
 /// Whether who reads or writes it does so there: a loop and an output where the

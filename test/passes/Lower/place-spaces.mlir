@@ -273,6 +273,37 @@ exec.program @meets entry @step ranks [0, 1] arena 0 {
 // -----
 
 spmd.grid @g (x = 2)
+!shard = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [x], 8>>, @g>
+!whole = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [*], 8>>, @g>
+nn.global @w parameter : tensor<8xf32> {spmd.place = #spmd.place<@g: [x]>}
+exec.entry @f inputs [] [] outputs ["y"] [!shard]
+
+// A weight that is gathered, and then moved once more, is moved where it is
+// read: its copy is made when the program is loaded, and none in a run.
+// REPORT: remark: 1 calls work in memory space 'cuda', and 0 on the host
+// CHECK-LABEL: exec.program @gathers
+// REACHED-LABEL: exec.program @gathers
+exec.program @gathers entry @f ranks [0, 1] arena 0 {
+  // CHECK: exec.collective "all_gather" {{.*}}, @g> into {{.*}}, @g>
+  // REACHED-NOT: exec.copy
+  // REACHED: exec.collective "all_gather" {{.*}}, @g, "cuda"> into {{.*}}, @g, "cuda">
+  // REACHED-NOT: exec.copy
+  // REACHED: exec.collective "slice" {{.*}}, @g, "cuda"> into {{.*}}, @g, "cuda">
+  // REACHED-NOT: exec.copy
+  // REACHED: exec.call "nn.mul"
+  %w = exec.global @w : !shard
+  %g = exec.alloc : !whole
+  exec.collective "all_gather" axes ["x"] tag 0 %w into %g : !shard into !whole
+  %s = exec.alloc : !shard
+  exec.collective "slice" axes ["x"] tag 1 %g into %s : !whole into !shard
+  %y = exec.alloc : !shard
+  exec.call "nn.mul"(%s, %s) into (%y) {} : (!shard, !shard) into (!shard)
+  exec.output 0 %y : !shard
+}
+
+// -----
+
+spmd.grid @g (x = 2)
 !s = tensor<8xf32, #spmd.local<(x=2), [x], 16>>
 !t = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [x], 16>>, @g>
 exec.entry @f inputs ["x"] [!t] outputs ["y", "z"] [!t, !t]
