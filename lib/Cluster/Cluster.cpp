@@ -30,6 +30,11 @@ double DeviceKind::flopsPerSecond(Precision precision) const {
   return (stated > 0 ? stated : peaks.f32) * efficiency;
 }
 
+double DeviceKind::hostRate() const {
+  return hostBytesPerSecond > 0 || computeCapability == 0 ? hostBytesPerSecond
+                                                          : kAssumedHostRate;
+}
+
 bool DeviceKind::isProcessor() const {
   return name == "cpu" || !instructionSet.empty();
 }
@@ -70,6 +75,8 @@ static DeviceKind slower(DeviceKind least, const DeviceKind &kind) {
   least.memoryBytes = std::min(least.memoryBytes, kind.memoryBytes);
   least.launchNanoseconds =
       std::max(least.launchNanoseconds, kind.launchNanoseconds);
+  double ownRate = least.hostRate(), otherRate = kind.hostRate();
+  least.hostBytesPerSecond = std::min(ownRate, otherRate);
   // The coarsest tiles and waves.
   least.multiprocessors = std::max(least.multiprocessors, kind.multiprocessors);
   least.tileEdge = std::max(least.tileEdge, kind.tileEdge);
@@ -164,6 +171,11 @@ static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
      << formatBytes(double(kind.memoryBytes)) << "\n"
      << "    launch of an operator: " << formatTime(kind.launchNanoseconds)
      << "\n";
+  if (kind.hostRate() > 0) {
+    os << "    copies to and from the host: "
+       << formatAmount(kind.hostRate(), "B/s")
+       << (kind.hostBytesPerSecond > 0 ? "" : " (assumed)") << "\n";
+  }
   if (kind.multiprocessors > 0) {
     os << "    products make tiles of " << kind.tileEdge << " x "
        << kind.tileEdge << ", " << kind.multiprocessors << " at a time\n";
@@ -269,6 +281,7 @@ static Status verifyGroup(const DeviceGroup &group) {
   check.positive("memory_bytes_per_second", kind.memoryBytesPerSecond);
   check.positive("memory_bytes", double(kind.memoryBytes));
   check.notNegative("launch_nanoseconds", double(kind.launchNanoseconds));
+  check.notNegative("host_bytes_per_second", kind.hostBytesPerSecond);
   check.notNegative("multiprocessors", double(kind.multiprocessors));
   check.expect(kind.multiprocessors > 0 ? kind.tileEdge > 0
                                         : kind.tileEdge == 0,

@@ -10,7 +10,9 @@
 // nominal. Of an accelerator's memory 2 GB are the driver's and the
 // communicators'. `efficiency` is the largest that matrix products were seen to
 // reach (stas00/ml-engineering, "maximum achievable FLOPS"); where nobody
-// measured, 0.8. Products make tiles of 128 x 128. Rings reach what NCCL counts
+// measured, 0.8. Products make tiles of 128 x 128. Copies to and from the host
+// go over PCIe of 16 lanes, 0.88 of nominal; of a TPU's they are not stated.
+// Rings reach what NCCL counts
 // for each NVLink (20 GB/s, Hopper 20.6, Blackwell 40.1), with flags its limits
 // for LL, and 0.9 of a port's rate; peers 0.88 of NVLink and of PCIe. Of MI300X
 // a ring of 8 was measured, and each of its 7 links taken for a seventh.
@@ -125,8 +127,13 @@ static LinkLevel elasticFabric() {
   return level;
 }
 
+/// Copies to and from the host, over 16 lanes of PCIe: 0.88 of nominal.
+static constexpr double kPci3 = 1.39e10, kPci4 = 2.77e10, kPci5 = 5.54e10;
+/// Of NVLink-C2C half of a Grace's 450 GB/s, which two GPUs share, 0.88 of it.
+static constexpr double kChipToChip = 1.98e11;
+
 static DeviceKind kind(const char *name, PeakRates peaks, double efficiency,
-                       double bytesPerSecond, int64_t bytes,
+                       double bytesPerSecond, int64_t bytes, double hostRate,
                        int64_t multiprocessors, int64_t computeCapability = 0) {
   return {.name = name,
           .peaks = peaks,
@@ -134,6 +141,7 @@ static DeviceKind kind(const char *name, PeakRates peaks, double efficiency,
           .memoryBytesPerSecond = 0.9 * bytesPerSecond,
           .memoryBytes = bytes - 2 * GB,
           .launchNanoseconds = 2000,
+          .hostBytesPerSecond = hostRate,
           .multiprocessors = multiprocessors,
           .tileEdge = multiprocessors > 0 ? 128 : 0,
           .computeCapability = computeCapability,
@@ -145,7 +153,7 @@ static llvm::SmallVector<Preset, 16> acceleratorPresets() {
   PeakRates a100 = {1.95e13, 1.95e13, 3.12e14, 3.12e14, 6.24e14};
   PeakRates h100 = {6.7e13, 6.7e13, 9.89e14, 9.89e14, 1.979e15};
   DeviceKind b200 = kind("b200", {4e13, 8e13, 2.25e15, 2.25e15, 4.5e15}, 0.776,
-                         8e12, 180 * GB, 148, 100);
+                         8e12, 180 * GB, kPci5, 148, 100);
   LinkLevel ampere = nvlink(2.4e11, 2.64e11, 8.77e10);
   // As a node of eight: of 72 nobody has published what they reach.
   LinkLevel rack = nvlink(7.218e11, 7.92e11, 2.82e11);
@@ -154,38 +162,39 @@ static llvm::SmallVector<Preset, 16> acceleratorPresets() {
       // Some pairs have one link of 20 GB/s.
       {"dgx-v100",
        kind("v100", {7.8e12, 1.57e13, 1.25e14, 0, 6.2e13}, 0.85, 9e11, 16 * GB,
-            80, 70),
+            kPci3, 80, 70),
        8, nvlink(1.2e11, 2e10, 3.9e10),
        network("ethernet", 20000, 2.8e9, 2.8e9)},
-      {"dgx-a100-40", kind("a100-40", a100, 0.869, 1.555e12, 40 * GB, 108, 80),
-       8, ampere, network("infiniband", 1000, 2.25e10)},
-      {"dgx-a100", kind("a100", a100, 0.869, 2.0e12, 80 * GB, 108, 80), 8,
+      {"dgx-a100-40",
+       kind("a100-40", a100, 0.869, 1.555e12, 40 * GB, kPci4, 108, 80), 8,
        ampere, network("infiniband", 1000, 2.25e10)},
-      {"dgx-h100", kind("h100", h100, 0.803, 3.35e12, 80 * GB, 132, 90), 8,
-       hopper(), infiniband()},
-      {"dgx-h200", kind("h200", h100, 0.8, 4.8e12, 141 * GB, 132, 90), 8,
+      {"dgx-a100", kind("a100", a100, 0.869, 2.0e12, 80 * GB, kPci4, 108, 80),
+       8, ampere, network("infiniband", 1000, 2.25e10)},
+      {"dgx-h100", kind("h100", h100, 0.803, 3.35e12, 80 * GB, kPci5, 132, 90),
+       8, hopper(), infiniband()},
+      {"dgx-h200", kind("h200", h100, 0.8, 4.8e12, 141 * GB, kPci5, 132, 90), 8,
        hopper(), infiniband()},
       {"dgx-b200", b200, 8, blackwell(), infiniband()},
       {"p6-b200", b200, 8, blackwell(), elasticFabric()},
       {"gb200-nvl72",
        kind("gb200", {4.5e13, 8e13, 2.5e15, 2.5e15, 5e15}, 0.729, 8e12,
-            186 * GB, 148, 100),
+            186 * GB, kChipToChip, 148, 100),
        72, rack, infiniband()},
       {"l4",
        kind("l4", {0, 3.03e13, 1.21e14, 1.21e14, 2.42e14}, 0.8, 3e11, 24 * GB,
-            58, 89),
+            kPci4, 58, 89),
        8, pci(2.7e10), network("ethernet", 20000, 1.1e10, 1.1e10)},
       {"rtx4090",
        kind("rtx4090", {0, 8.26e13, 1.65e14, 1.65e14, 6.6e14}, 0.8, 1.008e12,
-            24 * GB, 128, 89),
+            24 * GB, kPci4, 128, 89),
        8, pci(1.5e10), network("ethernet", 20000, 1.1e10, 1.1e10)},
       {"mi300x",
        kind("mi300x", {8.17e13, 1.634e14, 1.307e15, 1.307e15, 2.6e15}, 0.514,
-            5.3e12, 192 * GB, 304),
+            5.3e12, 192 * GB, kPci5, 304),
        8, nvlink(3.13e11, 3.13e11 / 7), network("infiniband", 1000, 4.5e10)},
       {"tpu-v4",
        kind("tpu-v4", {0, 0.6875e14, 0, 2.75e14, 2.75e14}, 0.8, 1.2e12, 32 * GB,
-            0),
+            0, 0),
        64, nvlink(1.2e11, 0), network("datacenter", 20000, 5.4e9)},
   };
 }

@@ -361,8 +361,12 @@ Expected<Report> Compilation::report() {
   if (!schedule->empty()) {
     report.schedule = std::move(*schedule);
   }
+  Expected<Cluster> machine = cluster();
+  if (!machine) {
+    return machine.status();
+  }
   report.countsKernels |= options_.device.backend != nullptr;
-  addLoweredFacts(*module_, report, options_.device.backend);
+  addLoweredFacts(*module_, *machine, report, options_.device.backend);
   if (stage_ == Stage::Lower) {
     if (Status status = addMemory(report); !status.isOk()) {
       return status;

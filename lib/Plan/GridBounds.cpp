@@ -51,9 +51,37 @@ static double leastNanoseconds(const Site &site, const Grid &grid,
          1e9 * std::max(flops / flopsPerSecond, written / bytesPerSecond);
 }
 
+/// What copies between the host and the devices of `pace` take at least: all of
+/// them together copy each input and output once.
+static double leastCopyNanoseconds(const Dataflow &dataflow, const Grid &grid,
+                                   const GridPace &pace) {
+  double rate = 0;
+  int64_t launch = INT64_MAX;
+  for (const auto &[kind, part] : pace.parts) {
+    if (kind.hostRate() == 0) {
+      return 0;
+    }
+    rate += double(part.numPositions(grid)) * kind.hostRate();
+    launch = std::min(launch, kind.launchNanoseconds);
+  }
+  double sum = 0;
+  auto add = [&](const DataflowValue &tensor) {
+    sum += double(launch) + 1e9 * double(tensor.bytes()) / rate;
+  };
+  for (const DataflowValue &tensor : dataflow.values) {
+    if (tensor.isInput) {
+      add(tensor);
+    }
+  }
+  for (const Output &output : dataflow.outputs) {
+    add(dataflow.values[output.tensor]);
+  }
+  return sum;
+}
+
 int64_t quickBound(const PlanningInputs &inputs, const DeviceGrid &grid) {
   GridPace pace = inputs.paceOf(grid);
-  double sum = 0;
+  double sum = leastCopyNanoseconds(inputs.dataflow, grid.grid, pace);
   for (const Site &site : inputs.dataflow.sites) {
     sum += leastNanoseconds(site, grid.grid, pace);
   }
@@ -63,9 +91,9 @@ int64_t quickBound(const PlanningInputs &inputs, const DeviceGrid &grid) {
 int64_t operatorBound(const PlanningInputs &inputs, const DeviceGrid &grid,
                       const PlanOptions &options) {
   LayoutPool pool;
-  ChoiceMaker maker(grid.grid, inputs.paceOf(grid),
-                    {grid.roles, options.maxStrategies}, pool);
-  int64_t sum = 0;
+  GridPace pace = inputs.paceOf(grid);
+  ChoiceMaker maker(grid.grid, pace, {grid.roles, options.maxStrategies}, pool);
+  int64_t sum = int64_t(leastCopyNanoseconds(inputs.dataflow, grid.grid, pace));
   for (const Site &site : inputs.dataflow.sites) {
     sum += maker.leastNanoseconds(site);
   }

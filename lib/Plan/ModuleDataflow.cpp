@@ -360,6 +360,7 @@ LogicalResult DataflowReader::readEntry(func::FuncOp function) {
   unsigned first = firstArgumentOf_.at(function);
   for (size_t i = 0; i != function.getNumArguments(); ++i) {
     dataflow_.values[first + i].end = dataflow_.time;
+    dataflow_.values[first + i].isInput = true;
   }
   return success();
 }

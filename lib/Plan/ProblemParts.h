@@ -23,8 +23,8 @@ public:
   ProblemBuilder(const Dataflow &dataflow, const Grid &grid,
                  const GridPace &pace, const SplitRules &rules,
                  const Fixed &fixed, const ProblemOptions &options)
-      : dataflow_(dataflow), lifetimes_(dataflow), grid_(grid), fixed_(fixed),
-        options_(options),
+      : dataflow_(dataflow), lifetimes_(dataflow), grid_(grid), pace_(pace),
+        fixed_(fixed), options_(options),
         maker_(grid, pace, rules, planning_.pool, options.memories),
         matrices_(
             grid, options.links, options.memories, planning_.pool,
@@ -52,6 +52,8 @@ private:
   unsigned addPointNode(const DataflowValue &tensor,
                         llvm::ArrayRef<unsigned> places, search::Lifetime live,
                         double restPerByte, const std::string &name);
+  void addHostCopies(const DataflowValue &tensor,
+                     llvm::ArrayRef<unsigned> places, unsigned node);
   Port source(unsigned tensor);
   void addEdges(unsigned tensor);
   void addStopEdge(unsigned stop);
@@ -89,6 +91,7 @@ private:
   const Dataflow &dataflow_;
   Lifetimes lifetimes_;
   Grid grid_;
+  const GridPace &pace_;
   const Fixed &fixed_;
   const ProblemOptions &options_;
   PlanningProblem planning_;

@@ -8,6 +8,8 @@
 
 #include "ProblemParts.h"
 
+#include "divisi/Cost/HostCopies.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace divisi::plan {
@@ -118,6 +120,19 @@ unsigned ProblemBuilder::addPointNode(const DataflowValue &tensor,
   return unsigned(planning_.problem.nodes.size() - 1);
 }
 
+/// Lets `node`, which is what the host has or wants of `tensor`, cost the copy.
+void ProblemBuilder::addHostCopies(const DataflowValue &tensor,
+                                   llvm::ArrayRef<unsigned> places,
+                                   unsigned node) {
+  unsigned tensorClass = classOf(tensor);
+  std::vector<int64_t> &costs = planning_.problem.nodes[node].costs;
+  for (auto [id, cost] : llvm::zip_equal(places, costs)) {
+    cost += costOf(hostCopyNanoseconds(grid_,
+                                       planning_.pool.layout(tensorClass, id),
+                                       tensor.shape, tensor.bits, pace_));
+  }
+}
+
 static std::vector<Layout> layoutsOf(const LayoutPool &pool, unsigned cls,
                                      llvm::ArrayRef<unsigned> ids) {
   std::vector<Layout> layouts;
@@ -144,6 +159,9 @@ void ProblemBuilder::addPoint(unsigned index) {
                    isGlobal ? restPerByte_ : 0, nameOf(tensor));
   planning_.valuePlaces[index] =
       layoutsOf(planning_.pool, classOf(tensor), ids);
+  if (tensor.isInput) {
+    addHostCopies(tensor, ids, planning_.valueNodes[index]);
+  }
   if (tensor.isGiven) {
     takeNothing(planning_.problem.nodes[planning_.valueNodes[index]]);
   }
@@ -219,6 +237,7 @@ void ProblemBuilder::addOutput(unsigned index) {
   }
   planning_.outputNodes[index] = addPointNode(
       tensor, ids, {}, 0, "output#" + std::to_string(output.number));
+  addHostCopies(tensor, ids, planning_.outputNodes[index]);
   planning_.outputPlaces[index] = layoutsOf(planning_.pool, tensorClass, ids);
 }
 

@@ -186,8 +186,8 @@ Status MachineProfiler::measureMemory() {
   return {};
 }
 
-/// Between pinned memory of the host and the first GPU. No field of a cluster
-/// has them.
+/// Between pinned memory of the host and the first GPU. A cluster says the
+/// slower way.
 Status MachineProfiler::measureHostCopies() {
   int64_t bytes = std::min(64 * MiB, smallestMemory() / 16);
   const rt::DeviceClock &clock = *clocks_[0];
@@ -203,9 +203,14 @@ Status MachineProfiler::measureHostCopies() {
     if (!times) {
       return times.status();
     }
+    double rate = 1e9 * double(bytes) / times->median();
     keep({isToDevice ? "copies from the host" : "copies to the host",
-          cluster_.devices.front().kind.name, "B/s",
-          1e9 * double(bytes) / times->median(), bytes, times->rounds.size()});
+          cluster_.devices.front().kind.name, "B/s", rate, bytes,
+          times->rounds.size()});
+    for (DeviceGroup &group : cluster_.devices) {
+      double &least = group.kind.hostBytesPerSecond;
+      least = isToDevice ? rate : std::min(least, rate);
+    }
   }
   return {};
 }

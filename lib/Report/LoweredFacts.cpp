@@ -10,6 +10,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/Locations.h"
+#include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
 #include "divisi/runtime/kernels/OperatorKinds.h"
@@ -158,45 +159,104 @@ void KernelFacts::finish() {
 }
 
 std::string ReportKernel::name() const {
-  return backend == "native" ? "generated" : library.empty() ? backend : library;
+  return backend == "native" ? "generated"
+         : library.empty()   ? backend
+                             : library;
 }
 
-/// The copies of one program between the host and each device.
-static std::map<StringRef, ReportCopies> copiesOf(exec::ProgramOp program) {
-  std::map<StringRef, ReportCopies> spaces;
-  for (auto copy : program.getBody().getOps<exec::CopyOp>()) {
-    exec::BufferType from = copy.getSource().getType();
-    exec::BufferType to = copy.getTarget().getType();
-    if (from != to) {
-      ReportCopies &copies = spaces[(from.isOnHost() ? to : from).getSpace()];
-      ++copies.copies;
-      copies.bytes += program.bytesOf(to).value_or(0);
-    }
-  }
-  return spaces;
-}
+namespace {
 
-/// Of each entry the program that copies most.
-static void addCopies(ModuleOp module, Report &report) {
-  for (auto program : module.getOps<exec::ProgramOp>()) {
-    for (auto &[space, copies] : copiesOf(program)) {
-      copies.entry = program.getEntry().str();
-      copies.space = space.str();
-      auto known = llvm::find_if(
-          report.spaceCopies, [&, &copies = copies](const ReportCopies &other) {
-            return other.entry == copies.entry && other.space == copies.space;
-          });
-      if (known == report.spaceCopies.end()) {
-        report.spaceCopies.push_back(copies);
-      } else if (copies.bytes > known->bytes) {
-        *known = copies;
+/// The copies of a module's programs between the host and each device.
+class CopyFacts {
+public:
+  CopyFacts(ModuleOp module, const Cluster &cluster)
+      : module_(module), cluster_(cluster) {}
+  /// Of each entry those of the program that copies most.
+  std::vector<ReportCopies> run();
+
+private:
+  using BySpace = std::map<StringRef, HostCopies>;
+  BySpace ofProgram(exec::ProgramOp program);
+  void addBody(exec::LoopOp loop, exec::ProgramOp program, BySpace &spaces);
+
+  ModuleOp module_;
+  const Cluster &cluster_;
+};
+
+} // namespace
+
+/// As often as the body may run.
+void CopyFacts::addBody(exec::LoopOp loop, exec::ProgramOp program,
+                        BySpace &spaces) {
+  for (auto body : module_.getOps<exec::ProgramOp>()) {
+    if (body.getEntry() == loop.getBody() &&
+        llvm::is_contained(body.getRanks(), program.getRanks().front())) {
+      for (auto &[space, copies] : ofProgram(body)) {
+        spaces[space].add(copies, loop.getMax());
       }
     }
   }
 }
 
-void divisi::addLoweredFacts(ModuleOp module, Report &report,
-                             const rt::Backend *device) {
+CopyFacts::BySpace CopyFacts::ofProgram(exec::ProgramOp program) {
+  BySpace spaces;
+  for (Operation &op : program.getBody().front()) {
+    if (auto loop = dyn_cast<exec::LoopOp>(op)) {
+      addBody(loop, program, spaces);
+    }
+    auto copy = dyn_cast<exec::CopyOp>(op);
+    if (!copy || copy.getSource().getType() == copy.getTarget().getType()) {
+      continue;
+    }
+    exec::BufferType from = copy.getSource().getType();
+    exec::BufferType to = copy.getTarget().getType();
+    HostCopies cost = hostCopyOf(to.getTensor(),
+                                 spmd::lookupGrid(&op, to.getGrid()), cluster_);
+    cost.bytes = program.bytesOf(to).value_or(cost.bytes);
+    spaces[(from.isOnHost() ? to : from).getSpace()].add(cost);
+  }
+  return spaces;
+}
+
+std::vector<ReportCopies> CopyFacts::run() {
+  std::map<std::pair<std::string, StringRef>, HostCopies> most;
+  for (auto program : module_.getOps<exec::ProgramOp>()) {
+    auto entry = module_.lookupSymbol<exec::EntryOp>(program.getEntryAttr());
+    if (!entry.getIsBody()) {
+      for (const auto &[space, copies] : ofProgram(program)) {
+        HostCopies &known = most[{program.getEntry().str(), space}];
+        known = copies.bytes >= known.bytes ? copies : known;
+      }
+    }
+  }
+  std::vector<ReportCopies> found;
+  for (const auto &[key, copies] : most) {
+    found.push_back({copies, key.first, key.second.str()});
+  }
+  return found;
+}
+
+/// What an entry takes for `copies`.
+static int64_t copyNanoseconds(ArrayRef<ReportCopies> copies, StringRef entry) {
+  int64_t sum = 0;
+  for (const ReportCopies &own : copies) {
+    sum += own.entry == entry ? own.nanoseconds : 0;
+  }
+  return sum;
+}
+
+/// What is copied takes the place of what was planned to be.
+static void addCopies(std::vector<ReportCopies> copies, Report &report) {
+  for (ScheduleRecord &record : report.schedule) {
+    record.nanoseconds += copyNanoseconds(copies, record.entry) -
+                          copyNanoseconds(report.spaceCopies, record.entry);
+  }
+  report.spaceCopies = std::move(copies);
+  sumRows(report);
+}
+
+void divisi::addLoweredFacts(ModuleOp module, const Cluster &cluster,
+                             Report &report, const rt::Backend *device) {
   KernelFacts kernels(report, device);
   for (auto program : module.getOps<exec::ProgramOp>()) {
     if (report.countsKernels) {
@@ -204,7 +264,12 @@ void divisi::addLoweredFacts(ModuleOp module, Report &report,
     }
   }
   kernels.finish();
-  addCopies(module, report);
+  bool isLowered = !module.getOps<exec::ProgramOp>().empty();
+  std::vector<ReportCopies> copies = CopyFacts(module, cluster).run();
+  // On the host alone it would run as planned on no device.
+  if (isLowered && (device || !copies.empty())) {
+    addCopies(std::move(copies), report);
+  }
   for (auto code : module.getOps<exec::CodeOp>()) {
     report.codes.push_back(
         {code.getTarget().str(), int64_t(code.getBytes().size())});

@@ -18,6 +18,7 @@
 #include "divisi/Support/CheckedMath.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <set>
 
@@ -355,15 +356,23 @@ Expected<Report> ReportBuilder::run() {
   addGrids();
   addKinds();
   addWeights();
+  llvm::MapVector<StringRef, SmallVector<func::FuncOp>> entries;
   for (auto function : module_.getOps<func::FuncOp>()) {
     if (!spmd::isEntry(function) || nn::isBody(function)) {
       continue;
     }
     std::string name = nameOf(function).str();
     addTensors(function, name);
+    entries[nameOf(function)].push_back(function);
     Status status = addFunction(function, {name, 1});
     if (!status.isOk()) {
       return status;
+    }
+  }
+  for (auto &[name, functions] : entries) {
+    ReportCopies copies{hostCopiesOf(functions, cluster_), name.str(), ""};
+    if (copies.copies > 0) {
+      report_.spaceCopies.push_back(std::move(copies));
     }
   }
   sumRows(report_);

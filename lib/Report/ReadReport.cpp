@@ -90,7 +90,9 @@ static bool fromJSON(const json::Value &value, ReportCopies &copies,
   json::ObjectMapper map(value, path);
   return map && map.map("entry", copies.entry) &&
          map.map("space", copies.space) && map.map("copies", copies.copies) &&
-         map.map("bytes", copies.bytes);
+         map.map("bytes", copies.bytes) &&
+         map.mapOptional("nanoseconds", copies.nanoseconds) &&
+         map.mapOptional("one_device_nanoseconds", copies.oneDeviceNanoseconds);
 }
 
 static bool fromJSON(const json::Value &value, ReportCode &code,

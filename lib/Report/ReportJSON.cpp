@@ -74,7 +74,9 @@ static json::Value toJSON(const ReportCopies &copies) {
   return json::Object{{"entry", copies.entry},
                       {"space", copies.space},
                       {"copies", copies.copies},
-                      {"bytes", copies.bytes}};
+                      {"bytes", copies.bytes},
+                      {"nanoseconds", copies.nanoseconds},
+                      {"one_device_nanoseconds", copies.oneDeviceNanoseconds}};
 }
 
 static json::Value toJSON(const ReportCode &code) {

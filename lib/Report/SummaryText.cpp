@@ -109,6 +109,11 @@ static void printEntries(const Report &report, raw_ostream &os) {
     }
     entries.back().second += row.nanoseconds;
   }
+  for (const ReportCopies &copies : report.spaceCopies) {
+    for (auto &[entry, nanoseconds] : entries) {
+      nanoseconds += entry == copies.entry ? copies.nanoseconds : 0;
+    }
+  }
   if (entries.size() > 1) {
     for (const auto &[entry, nanoseconds] : entries) {
       line(os, "entry @" + entry) << formatTime(nanoseconds) << "\n";
@@ -346,13 +351,18 @@ static void printFused(const Report &report, raw_ostream &os) {
   }
 }
 
-/// What a device costs that has memory of its own, and lacks kernels.
+/// What it costs that a device has memory of its own, and lacks kernels.
 static void printCopies(const Report &report, raw_ostream &os) {
   for (const ReportCopies &copies : report.spaceCopies) {
-    line(os, "copies") << copies.copies << " between the host and '"
-                       << copies.space << "', "
-                       << formatBytes(double(copies.bytes))
-                       << " per device, in " << copies.entry << "\n";
+    line(os, "copies") << copies.copies << " between the host and "
+                       << (copies.space.empty() ? "its memory"
+                                                : "'" + copies.space + "'")
+                       << ", " << formatBytes(double(copies.bytes))
+                       << " per device, "
+                       << (copies.nanoseconds > 0
+                               ? formatTime(copies.nanoseconds)
+                               : "not priced")
+                       << ", in " << copies.entry << "\n";
   }
 }
 

@@ -36,6 +36,10 @@ void divisi::sumRows(Report &report) {
       movedReplicated += double(row.movedBytes);
     }
   }
+  for (const ReportCopies &copies : report.spaceCopies) {
+    report.nanoseconds += copies.nanoseconds;
+    report.oneDeviceNanoseconds += copies.oneDeviceNanoseconds;
+  }
   report.replicatedFlops = share(flopsReplicated, report.flops);
   report.replicatedBytes = share(movedReplicated, moved);
 }
@@ -117,6 +121,12 @@ std::vector<ReportShare> divisi::timeShares(const Report &report) {
         }
       }
     }
+  }
+  for (const ReportCopies &copies : report.spaceCopies) {
+    ReportShare &share = sums[{"copies between host and device", ""}].share;
+    share.op = "copies between host and device";
+    share.count += copies.copies;
+    share.nanoseconds += copies.nanoseconds;
   }
   std::vector<ReportShare> shares;
   for (auto &[key, sum] : sums) {

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Cost/HostCopies.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Memory/EstimateMemory.h"
 #include "divisi/Plan/PlanRecord.h"
@@ -187,8 +188,11 @@ void ScheduleOverlapPass::runOnOperation() {
   OperationCost cost(module, *cluster);
   std::vector<ScheduleRecord> records;
   for (auto &[name, functions] : entries) {
+    // Scheduling may replace functions.
+    int64_t copies = hostCopiesOf(functions, *cluster).nanoseconds;
     if (std::optional<ScheduleRecord> record = scheduleEntry(functions, cost)) {
       record->entry = name.str();
+      record->nanoseconds += copies;
       records.push_back(std::move(*record));
     }
   }

@@ -198,7 +198,10 @@ TEST(Report, TellsOfMemoryBesideTheHosts) {
   report.devices[1].ownBytes = 819;
   EXPECT_EQ(report.devices[1].totalBytes(), 2048 + 819);
   EXPECT_EQ(report.devices[1].limitedBytes(), 819);
-  report.spaceCopies = {{"train", "cuda", 23, 625000}, {"infer", "cuda", 2, 8}};
+  int64_t alone = report.nanoseconds;
+  report.spaceCopies = {{{23, 625000, 70000, 140000}, "train", "cuda"},
+                        {{2, 8, 500, 600}, "infer", "cuda"}};
+  sumRows(report);
   Expected<Report> read = reportFromText(textOf(toJSON(report)));
   ASSERT_TRUE(read) << read.status().message();
   EXPECT_EQ(textOf(toJSON(*read)), textOf(toJSON(report)));
@@ -209,7 +212,10 @@ TEST(Report, TellsOfMemoryBesideTheHosts) {
   EXPECT_THAT(summaryOf(*read), HasSubstr("+ 819 B device memory;"));
   EXPECT_THAT(summaryOf(*read),
               HasSubstr("copies            23 between the host and 'cuda', "
-                        "610.4 KiB per device, in train\n"));
+                        "610.4 KiB per device, 70.0 us, in train\n"));
+  EXPECT_EQ(read->nanoseconds, alone + 70500);
+  EXPECT_THAT(summaryOf(*read),
+              HasSubstr("25 x copies between host and device"));
   ASSERT_TRUE(keepEntry(report, "infer").isOk());
   ASSERT_EQ(report.spaceCopies.size(), 1u);
   EXPECT_EQ(report.spaceCopies[0].copies, 2);

@@ -48,6 +48,10 @@ struct PeakRates {
   friend bool operator==(const PeakRates &, const PeakRates &) = default;
 };
 
+/// What a GPU's copies to and from the host are taken to reach where nobody
+/// says it: PCIe 4 with 16 lanes.
+inline constexpr double kAssumedHostRate = 2.5e10;
+
 /// What one kind of device can do.
 struct DeviceKind {
   std::string name; ///< `h100`
@@ -57,6 +61,9 @@ struct DeviceKind {
   double memoryBytesPerSecond = 0; ///< Reached, not nominal.
   int64_t memoryBytes = 0;         ///< What a program may use.
   int64_t launchNanoseconds = 0;   ///< To start one operator.
+  /// Of copies between the memory of the host and its own, each way. 0: not
+  /// stated (hostRate).
+  double hostBytesPerSecond = 0;
   /// What works on one tile of a product at a time. 0: products make no tiles.
   int64_t multiprocessors = 0;
   int64_t tileEdge = 0; ///< Rows and columns of the result in one tile.
@@ -71,6 +78,10 @@ struct DeviceKind {
 
   /// What is reached in `precision`; the rate of f32 where none is stated.
   double flopsPerSecond(Precision precision) const;
+  /// What copies between the memory of the host and its own reach: of a GPU of
+  /// NVIDIA's that states nothing kAssumedHostRate. 0: they are not priced, as
+  /// of a processor, whose memory is the host's.
+  double hostRate() const;
   /// Whether it works by the kernels of processors: it is called `cpu`, or
   /// states an instruction set.
   bool isProcessor() const;
@@ -136,8 +147,8 @@ struct LinkLevel {
   /// What a ring carries with a flag beside every 4 bytes (NCCL's LL), at most.
   /// 0: half of what it carries without.
   double flaggedBytesPerSecond = 0;
-  /// Maps the model's prices to what was measured; bytes ascend for each collective
-  /// and number of members.
+  /// Maps the model's prices to what was measured; bytes ascend for each
+  /// collective and number of members.
   llvm::SmallVector<MeasuredRate, 0> measured;
   friend bool operator==(const LinkLevel &, const LinkLevel &) = default;
 };

@@ -31,7 +31,9 @@ inline constexpr llvm::StringLiteral kScheduleAttr = "divisi.schedule";
 /// Of one entry, in nanoseconds.
 struct ScheduleRecord {
   std::string entry;         ///< Its name.
-  int64_t nanoseconds = 0;   ///< Of one run, collectives beside operators.
+  /// Of one run, collectives beside operators, and copies of inputs and outputs
+  /// before and after.
+  int64_t nanoseconds = 0;
   int64_t communication = 0; ///< All collectives, of the rank with the most.
   int64_t exposed = 0;       ///< What of it operators do not hide.
   friend bool operator==(const ScheduleRecord &,

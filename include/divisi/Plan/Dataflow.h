@@ -89,6 +89,8 @@ struct DataflowValue {
   std::vector<Consumer> consumers;
   /// Of an argument of a body: that it lies where what is given for it does.
   bool isGiven = false;
+  /// Of an argument: whether it is an entry's, which the host has.
+  bool isInput = false;
 
   /// Of the whole tensor.
   int64_t bytes() const;

@@ -17,6 +17,7 @@
 
 #include "dialects/SPMD/NamedSplit.h"
 #include "divisi/Cluster/Cluster.h"
+#include "divisi/Cost/HostCopies.h"
 #include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Precision/Precision.h"
@@ -134,11 +135,11 @@ struct ReportKernel {
   std::string name() const;
 };
 
-/// What a rank copies in one run between the host and the memory of a device.
-struct ReportCopies {
-  std::string entry;             ///< The entry function.
-  std::string space;             ///< Of the device.
-  int64_t copies = 0, bytes = 0; ///< Of the rank that copies most.
+/// What a rank copies in one run between the host and the memory of a device:
+/// inputs and outputs, and after Stage::Lower all that the program copies.
+struct ReportCopies : HostCopies {
+  std::string entry; ///< The entry function.
+  std::string space; ///< Of the device; empty before Stage::Lower.
 };
 
 /// Native code that calls name.
@@ -181,14 +182,14 @@ struct Report {
   /// By entry, operator and backend; empty before Stage::Lower, and where no
   /// backend of this build runs on the cluster's devices.
   std::vector<ReportKernel> kernels;
-  std::vector<ReportCopies> spaceCopies; ///< None without a device.
+  std::vector<ReportCopies> spaceCopies; ///< None where memory is the host's.
   std::vector<ReportCode> codes;         ///< None without --native.
   /// Most devices first; empty if nobody has compared.
   std::vector<ReportComparison> fewer;
   int64_t comparisonWork = 0; ///< Matrix entries that the plans in it took.
   int64_t weightBytes = 0;    ///< Of all globals, once.
 
-  // Sums of the rows.
+  // Sums of the rows, and of copies.
   int64_t nanoseconds = 0; ///< Of one run, predicted, nothing overlapping.
   /// The same program on one device of the cluster, by the same prices.
   int64_t oneDeviceNanoseconds = 0;
@@ -211,11 +212,12 @@ struct Report {
 /// without a strategy, or a broken record of the plan.
 Expected<Report> makeReport(mlir::ModuleOp module, const Cluster &cluster);
 /// Adds what is known of `module` once it is lowered, for the device with the
-/// kernels `device` unless that is null: its kernels, copies between memories.
-void addLoweredFacts(mlir::ModuleOp module, Report &report,
-                     const rt::Backend *device = nullptr);
+/// kernels `device` unless that is null: its kernels, and instead of what would
+/// be copied on `cluster` what is.
+void addLoweredFacts(mlir::ModuleOp module, const Cluster &cluster,
+                     Report &report, const rt::Backend *device = nullptr);
 
-/// Computes the sums of `report` from its rows.
+/// Computes the sums of `report` from its rows and copies.
 void sumRows(Report &report);
 /// Leaves only what belongs to `entry`. ExitCode::Usage names those there are.
 Status keepEntry(Report &report, llvm::StringRef entry);

@@ -1,10 +1,10 @@
 // Data axes split what the batch reaches, model axes the rest: also where the
 // batch is the major factor of a flattened dimension, and in two entry
 // functions that share a parameter.
-// RUN: divisi-opt %s --nn-plan="cluster=dgx-h100:4 \
+// RUN: divisi-opt %s --nn-plan="cluster=tpu-v4:4 \
 // RUN:   data-parallel-size=2 tensor-parallel-size=2" -o %t
 // RUN: divisi-opt %t --verify-plan | FileCheck %s
-// RUN: divisi-opt %s --nn-plan="cluster=dgx-h100:4 mesh=data=2,model=2" \
+// RUN: divisi-opt %s --nn-plan="cluster=tpu-v4:4 mesh=data=2,model=2" \
 // RUN:   --verify-plan | FileCheck %s --check-prefix=NAMED
 
 // CHECK: spmd.grid @g (d0 = 2, m0 = 2)
