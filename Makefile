@@ -88,7 +88,9 @@ races: build
 	$(call script,test/races.sh)
 
 # Needs a build of its own, by clang; only the fuzzed libraries are built.
-# READERS=Tensors fuzzes one reader, or several; test/fuzz/Readers.h says which.
+# Each reader has FUZZ_SECONDS, one after the other; a table says what each has
+# done, and it fails if one was broken. READERS=Tensors fuzzes one reader, or
+# READERS="Rules Tensors" several; test/fuzz/Readers.h says which there are.
 fuzz: setup
 	@cmake --preset fuzz --log-level=NOTICE
 	@cmake --build build-fuzz -j $(JOBS) --target $(READERS:%=%Fuzz)

@@ -9,6 +9,7 @@
 #include "Mesh.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace divisi {
 
