@@ -240,7 +240,7 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
   EmitSummary summary;
   std::string key;
   if (options.isCodeOwn && hasNativeCode(draft->manifest)) {
-    Expected<std::string> made = makeUserKey();
+    Expected<std::string> made = makeUserKey(KeyUse::Signing);
     key = made ? *made : "";
     summary.unsignedCode = made.status().message();
   }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/CodeCache.h"
+#include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Sha256.h"
 #include "divisi/Support/UserKey.h"
@@ -14,8 +15,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <span>
 #include <vector>
 
 using namespace divisi;
@@ -34,7 +34,8 @@ static std::string cacheFolder() {
 }
 
 CodeCache::CodeCache() : folder_(cacheFolder()) {
-  if (Expected<std::string> key = makeUserKey(); key && !folder_.empty()) {
+  if (Expected<std::string> key = makeUserKey(KeyUse::Cache);
+      key && !folder_.empty()) {
     key_ = *key;
   }
 }
@@ -52,11 +53,13 @@ std::optional<std::string> CodeCache::find(const std::string &source) const {
   if (key_.empty()) {
     return std::nullopt;
   }
-  std::ifstream file(fileOf(source), std::ios::binary);
-  std::stringstream read;
-  read << file.rdbuf();
-  std::string content = read.str();
-  if (!file || content.size() <= macBytes) {
+  Expected<OpenFile> file = OpenFile::open(fileOf(source));
+  if (!file || file->size() <= int64_t(macBytes) || file->size() > mostBytes) {
+    return std::nullopt;
+  }
+  std::string content(size_t(file->size()), '\0');
+  Status read = file->read(0, std::as_writable_bytes(std::span(content)));
+  if (!read.isOk()) {
     return std::nullopt;
   }
   std::string code = content.substr(macBytes);
@@ -71,7 +74,11 @@ void CodeCache::keep(const std::string &source, const std::string &code) const {
     return;
   }
   fs::create_directories(folder_, ignored);
-  Expected<OutputFile> file = OutputFile::create(fileOf(source));
+  std::string path = fileOf(source);
+  if (isWrittenInPlace(path)) {
+    fs::remove(path, ignored); // nobody reads a pipe that is here
+  }
+  Expected<OutputFile> file = OutputFile::create(path);
   bool isKept = file && file->write(macOf(source, code) + code).isOk() &&
                 file->commit().isOk();
   if (isKept) {

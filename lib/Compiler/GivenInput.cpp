@@ -8,18 +8,28 @@
 
 #include "divisi/Compiler/GivenInput.h"
 
+#include "divisi/Support/MappedFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/FileSystem.h"
 
+#include <array>
 #include <map>
+#include <span>
 
 using namespace llvm;
 using namespace divisi;
 
 bool divisi::isArtifact(const std::string &path) {
-  auto buffer = MemoryBuffer::getFileSlice(path, 6, 0);
-  return buffer && (*buffer)->getBuffer() == "DIVISI";
+  std::array<char, 6> head = {};
+  if (!sys::fs::is_regular_file(path)) {
+    return false; // opening a pipe would take it from who reads it next
+  }
+  auto file = OpenFile::open(path);
+  return file &&
+         file->read(0, std::as_writable_bytes(std::span(head))).isOk() &&
+         StringRef(head.data(), head.size()) == "DIVISI";
 }
 
 std::string GivenInput::refusalBehind(Stage step) const {

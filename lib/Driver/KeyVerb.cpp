@@ -29,16 +29,17 @@ private:
   Status show(bool makes);
   Status list();
 
-  cl::opt<std::string> action_{
-      cl::Positional, cl::sub(command), cl::ZeroOrMore, cl::init("show"),
-      cl::desc("[show|make|trusted] (default: show)")};
+  cl::opt<std::string> action_{cl::Positional, cl::sub(command), cl::ZeroOrMore,
+                               cl::init("show"),
+                               cl::desc("[show|make|trusted] (default: show)")};
 };
 
 } // namespace
 
 /// The public key alone is on stdout: that is a line of a file for --trust.
 Status KeyVerb::show(bool makes) {
-  auto secret = makes ? makeUserKey() : readUserKey();
+  auto secret =
+      makes ? makeUserKey(KeyUse::Signing) : readUserKey(KeyUse::Signing);
   if (!secret) {
     return secret.status().code() != ExitCode::File || makes
                ? secret.status()
@@ -53,7 +54,7 @@ Status KeyVerb::show(bool makes) {
 
 /// Whose code `run` runs without being told.
 Status KeyVerb::list() {
-  if (auto secret = readUserKey()) {
+  if (auto secret = readUserKey(KeyUse::Signing)) {
     textOut() << publicKeyText(publicKeyOf(*secret)) << " (this user's own)\n";
   } else {
     textErr() << "divisi: note: " << secret.status().message() << "\n";

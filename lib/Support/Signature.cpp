@@ -178,7 +178,7 @@ divisi::readTrustedKeys(const std::string &path) {
 
 Expected<TrustedCode> divisi::readTrust(const std::string &file) {
   TrustedCode trust;
-  if (Expected<std::string> key = readUserKey()) {
+  if (Expected<std::string> key = readUserKey(KeyUse::Signing)) {
     trust.publicKeys.push_back(publicKeyOf(*key));
   } else {
     trust.noKey = key.status().message();

@@ -18,9 +18,26 @@ static SecretFile userKey() { return {"native.key", "native code"}; }
 
 std::string divisi::userKeyPath() { return userKey().path(); }
 
-Expected<std::string> divisi::readUserKey() { return userKey().read(); }
+static Expected<std::string> keyFor(KeyUse use,
+                                    const Expected<std::string> &secret) {
+  return secret ? deriveKey(*secret, use == KeyUse::Signing
+                                         ? "divisi-native-code-signing-1"
+                                         : "divisi-native-code-cache-1")
+                : secret;
+}
 
-Expected<std::string> divisi::makeUserKey() { return userKey().make(); }
+Expected<std::string> divisi::readUserKey(KeyUse use) {
+  return keyFor(use, userKey().read());
+}
+
+Expected<std::string> divisi::makeUserKey(KeyUse use) {
+  return keyFor(use, userKey().make());
+}
+
+std::string divisi::deriveKey(const std::string &secret,
+                              const std::string &label) {
+  return hmacSha256(secret, label + '\x01');
+}
 
 std::string divisi::hmacSha256(const std::string &key,
                                const std::string &text) {

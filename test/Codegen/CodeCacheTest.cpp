@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace divisi;
@@ -74,6 +75,19 @@ TEST_F(CodeCacheTest, BelievesNobodyElse) {
   CodeCache().keep("source", "code");
   fs::remove(userKeyPath());
   EXPECT_EQ(CodeCache().find("source"), std::nullopt);
+}
+
+// Opening one to read waits for a writer, who never comes.
+TEST_F(CodeCacheTest, WaitsForNoPipe) {
+  CodeCache().keep("source", "code");
+  fs::path entry = entries()[0];
+  fs::remove(entry);
+  ASSERT_EQ(mkfifo(entry.c_str(), 0600), 0);
+  alarm(20);
+  EXPECT_EQ(CodeCache().find("source"), std::nullopt);
+  CodeCache().keep("source", "code");
+  alarm(0);
+  EXPECT_EQ(CodeCache().find("source"), "code");
 }
 
 TEST_F(CodeCacheTest, DropsTheOldest) {

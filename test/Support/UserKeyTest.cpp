@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
+#include <iterator>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,16 +64,37 @@ TEST(Hmac, comparesAllBytes) {
   EXPECT_FALSE(areEqualCodes("abc", "ab"));
 }
 
+// RFC 5869, the first case.
+TEST(DerivedKey, isThatOfTheStandard) {
+  std::string secret =
+      "\x07\x77\x09\x36\x2c\x2e\x32\xdf\x0d\xdc\x3f\x0d\xc4\x7b\xba\x63"
+      "\x90\xb6\xc7\x3b\xb5\x0f\x9c\x31\x22\xec\x84\x4a\xd7\xc2\xb3\xe5";
+  EXPECT_EQ(
+      toHex(deriveKey(secret, "\xf0\xf1\xf2\xf3\xf4\xf5\xf6\xf7\xf8\xf9")),
+      "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf");
+}
+
+// Who learns the key of the cache could else sign as this user.
+TEST_F(UserKeyTest, isAnotherForEachUse) {
+  auto signing = makeUserKey(KeyUse::Signing),
+       cache = makeUserKey(KeyUse::Cache);
+  ASSERT_TRUE(signing && cache);
+  std::ifstream file(userKeyPath(), std::ios::binary);
+  std::string secret(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(std::set({*signing, *cache, secret}).size(), 3u);
+  EXPECT_EQ(*readUserKey(KeyUse::Cache), *cache);
+}
+
 TEST_F(UserKeyTest, isMadeOnceForTheUserAlone) {
-  EXPECT_EQ(readUserKey().status().code(), ExitCode::File);
-  EXPECT_THAT(readUserKey().status().message(),
+  EXPECT_EQ(readUserKey(KeyUse::Signing).status().code(), ExitCode::File);
+  EXPECT_THAT(readUserKey(KeyUse::Signing).status().message(),
               HasSubstr("the key for native code, '" + userKeyPath() +
                         "', cannot be read: "));
-  auto made = makeUserKey();
+  auto made = makeUserKey(KeyUse::Signing);
   ASSERT_TRUE(made) << made.status().message();
   EXPECT_EQ(made->size(), 32u);
-  EXPECT_EQ(*makeUserKey(), *made);
-  EXPECT_EQ(*readUserKey(), *made);
+  EXPECT_EQ(*makeUserKey(KeyUse::Signing), *made);
+  EXPECT_EQ(*readUserKey(KeyUse::Signing), *made);
   EXPECT_EQ(fs::status(userKeyPath()).permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
   // Nothing else is left behind.
@@ -79,39 +102,40 @@ TEST_F(UserKeyTest, isMadeOnceForTheUserAlone) {
 }
 
 TEST_F(UserKeyTest, thatOthersCanReadIsRefused) {
-  ASSERT_TRUE(makeUserKey());
+  ASSERT_TRUE(makeUserKey(KeyUse::Signing));
   fs::permissions(userKeyPath(), fs::perms::group_read, fs::perm_options::add);
-  EXPECT_EQ(readUserKey().status().code(), ExitCode::Invalid);
-  EXPECT_THAT(readUserKey().status().message(),
+  EXPECT_EQ(readUserKey(KeyUse::Signing).status().code(), ExitCode::Invalid);
+  EXPECT_THAT(readUserKey(KeyUse::Signing).status().message(),
               HasSubstr("is not a file of this user's alone; expected mode "
                         "0600"));
-  EXPECT_EQ(makeUserKey().status().code(), ExitCode::Invalid);
+  EXPECT_EQ(makeUserKey(KeyUse::Signing).status().code(), ExitCode::Invalid);
 }
 
 TEST_F(UserKeyTest, ofAnotherLengthIsRefused) {
-  ASSERT_TRUE(makeUserKey());
+  ASSERT_TRUE(makeUserKey(KeyUse::Signing));
   fs::resize_file(userKeyPath(), 31);
-  EXPECT_THAT(readUserKey().status().message(),
+  EXPECT_THAT(readUserKey(KeyUse::Signing).status().message(),
               HasSubstr("does not have 32 bytes"));
 }
 
 TEST_F(UserKeyTest, behindALinkIsRefused) {
-  ASSERT_TRUE(makeUserKey());
+  ASSERT_TRUE(makeUserKey(KeyUse::Signing));
   fs::rename(userKeyPath(), folder_ / "elsewhere");
   fs::create_symlink(folder_ / "elsewhere", userKeyPath());
-  EXPECT_EQ(readUserKey().status().code(), ExitCode::File);
+  EXPECT_EQ(readUserKey(KeyUse::Signing).status().code(), ExitCode::File);
 }
 
 // Opening one to read waits for a writer, who never comes.
 TEST_F(UserKeyTest, ofAPipeIsRefused) {
   fs::create_directories(folder_ / "divisi");
   ASSERT_EQ(mkfifo(userKeyPath().c_str(), 0600), 0);
-  EXPECT_EQ(readUserKey().status().code(), ExitCode::Invalid);
-  EXPECT_EQ(makeUserKey().status().code(), ExitCode::Invalid);
+  EXPECT_EQ(readUserKey(KeyUse::Signing).status().code(), ExitCode::Invalid);
+  EXPECT_EQ(makeUserKey(KeyUse::Signing).status().code(), ExitCode::Invalid);
 }
 
 TEST_F(UserKeyTest, needsAFolderThatCanBeMade) {
   std::ofstream(folder_ / "divisi") << "a file";
-  EXPECT_EQ(makeUserKey().status().code(), ExitCode::File);
-  EXPECT_THAT(makeUserKey().status().message(), HasSubstr("cannot be made"));
+  EXPECT_EQ(makeUserKey(KeyUse::Signing).status().code(), ExitCode::File);
+  EXPECT_THAT(makeUserKey(KeyUse::Signing).status().message(),
+              HasSubstr("cannot be made"));
 }

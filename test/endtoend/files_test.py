@@ -4,6 +4,7 @@ when both move, and goes through pipes as well."""
 import gzip
 import hashlib
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -103,6 +104,20 @@ def test_pipes_give_the_same_artifact(made, line):
     made("check", "p.divisi", "--inputs", "x.npz", "--expect", "y.npz")
     assert sorted(p.name for p in made.folder.iterdir()) == [
         "m.onnx", "p.divisi", "x.npz", "y.npz"]
+
+
+@pytest.mark.parametrize("line", [
+    "divisi explain {} --devices 2",
+    "divisi check {} --devices 2 --inputs x.npz --expect y.npz",
+    "divisi bench {} --devices 2 --repeat 1",
+], ids=lambda line: line.split()[1])
+def test_pipes_are_read_by_who_reads_all_of_them(made, line):
+    """Whoever looks first whether it is an artifact leaves a pipe alone."""
+    shell(made, line.format("<(cat m.onnx)"))
+    os.mkfifo(made.path("pipe"))
+    for _ in range(3):
+        shell(made, "timeout 20 cat m.onnx > pipe & timeout 60 " +
+              line.format("pipe") + "; exits=$?; kill $!; exit $exits")
 
 
 def test_pipes_change_no_byte(made, artifact):

@@ -85,7 +85,8 @@ private:
   Stage stage_ = Stage::Import; ///< Of IR: the last that is over.
 };
 
-/// Whether the file `path` begins as artifacts do.
+/// Whether `path` is a regular file that begins as artifacts do. Nothing else is
+/// opened: a pipe can be read but once.
 bool isArtifact(const std::string &path);
 
 } // namespace divisi

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Only the user, or a process that may write the user's files anyway, has the
-// key. So native code of an artifact signed with it (HMAC-SHA256) is trusted
-// like a program of the user's.
+// secret. So native code that is signed with it is trusted like a program of
+// the user's. What it is used for has keys of its own, which are derived from
+// it: to know one tells nothing of another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +22,24 @@
 
 namespace divisi {
 
-/// Of the file of the key: see SecretFile.
+/// What a key is used for.
+enum class KeyUse {
+  Signing, ///< The secret that signs native code (Signature.h).
+  Cache    ///< The code of what is kept (CodeCache).
+};
+
+/// Of the file of the secret: see SecretFile.
 std::string userKeyPath();
 
-/// What is in it. Fails as SecretFile::read does.
-Expected<std::string> readUserKey();
+/// The key for one use, of 32 bytes. Fails as SecretFile::read does.
+Expected<std::string> readUserKey(KeyUse use);
 
-/// The same; one is made if there is none.
-Expected<std::string> makeUserKey();
+/// The same; a secret is made if there is none.
+Expected<std::string> makeUserKey(KeyUse use);
+
+/// A key of 32 bytes that only who has `secret` can derive for `label`
+/// (HKDF-Expand of RFC 5869, by SHA-256). The secret's bytes are random.
+std::string deriveKey(const std::string &secret, const std::string &label);
 
 /// HMAC-SHA256 (RFC 2104) of `text`; 32 bytes.
 std::string hmacSha256(const std::string &key, const std::string &text);
