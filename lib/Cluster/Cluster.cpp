@@ -12,6 +12,7 @@
 #include "divisi/Cluster/InstructionSet.h"
 #include "divisi/Support/CheckedMath.h"
 #include "divisi/Support/Units.h"
+#include "divisi/Support/VisibleText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -159,7 +160,7 @@ int64_t Cluster::machineSize() const {
 
 static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
   const DeviceKind &kind = group.kind;
-  os << "  " << group.count << " x " << kind.name << "\n";
+  os << "  " << group.count << " x " << visibleLine(kind.name) << "\n";
   forEachField(kind.peaks, [&](llvm::StringRef name, double rate, bool) {
     if (rate > 0) {
       os << "    peak " << name << ": " << formatAmount(rate, "FLOP/s") << "\n";
@@ -189,7 +190,7 @@ static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
 }
 
 static void printLevel(const LinkLevel &level, llvm::raw_ostream &os) {
-  os << "  level " << level.name << ": " << level.fanout << ", "
+  os << "  level " << visibleLine(level.name) << ": " << level.fanout << ", "
      << kTransportNames[unsigned(level.transport)] << ", "
      << formatTime(level.latencyNanoseconds) << ", "
      << formatAmount(level.bytesPerSecond, "B/s")
@@ -213,7 +214,7 @@ static void printLevel(const LinkLevel &level, llvm::raw_ostream &os) {
 }
 
 void Cluster::print(llvm::raw_ostream &os) const {
-  os << "cluster " << name << "\n";
+  os << "cluster " << visibleLine(name) << "\n";
   for (const DeviceGroup &group : devices) {
     printDevices(group, os);
   }

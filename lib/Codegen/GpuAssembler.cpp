@@ -54,8 +54,10 @@ static divisi::Expected<std::string> runTool(ArrayRef<std::string> command,
                                    0, &error);
   divisi::Expected<std::string> text = readFile(said);
   if (result != 0) {
+    SmallVector<StringRef> lines;
+    StringRef(text ? *text : "").trim().split(lines, '\n');
     return makeError(ExitCode::Internal, "'", command[0], "' failed: ", error,
-                     text ? *text : "");
+                     join(lines, "\n  "));
   }
   return text;
 }

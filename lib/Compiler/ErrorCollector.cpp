@@ -9,6 +9,7 @@
 #include "ErrorCollector.h"
 
 #include "dialects/NN/Locations.h"
+#include "divisi/Support/VisibleText.h"
 #include "passes/StatusDiagnostic.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -36,7 +37,7 @@ void ErrorCollector::add(Diagnostic &diagnostic) {
   os << (text_.empty() ? "" : "\n  ");
   auto print = [&](const Diagnostic &said) {
     std::string where = nn::describeLocation(said.getLocation());
-    os << where << (where.empty() ? "" : ": ") << said.str();
+    os << visibleLine(where + (where.empty() ? "" : ": ") + said.str());
   };
   print(diagnostic);
   for (Diagnostic &note : diagnostic.getNotes()) {

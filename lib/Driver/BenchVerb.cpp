@@ -20,6 +20,7 @@
 #include "VerbInput.h"
 #include "Verbs.h"
 #include "divisi/Support/Units.h"
+#include "divisi/Support/VisibleText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -262,11 +263,12 @@ static json::Value toJSON(const Subject &subject, ArrayRef<int64_t> sorted,
 /// What the device gives that gives most, and who waits least and most.
 static void print(const Subject &subject, ArrayRef<int64_t> sorted,
                   ArrayRef<DeviceUse> uses, raw_ostream &os) {
-  os << subject.path << ": median " << formatTime(quantile(sorted, 0.5))
-     << ", p90 " << formatTime(quantile(sorted, 0.9)) << ", p99 "
+  os << visibleLine(subject.path) << ": median "
+     << formatTime(quantile(sorted, 0.5)) << ", p90 "
+     << formatTime(quantile(sorted, 0.9)) << ", p99 "
      << formatTime(quantile(sorted, 0.99)) << "; "
      << countText(int64_t(sorted.size()), "run") << " of entry '"
-     << subject.loaded.entry->name << "' on "
+     << visibleLine(subject.loaded.entry->name) << "' on "
      << countText(int64_t(uses.size()), "device") << "\n";
   rt::CollectiveUses most;
   for (const DeviceUse &use : uses) {

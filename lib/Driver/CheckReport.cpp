@@ -8,6 +8,8 @@
 
 #include "CheckReport.h"
 
+#include "divisi/Support/VisibleText.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -23,9 +25,10 @@ bool CheckedRun::isEqual() const {
 }
 
 void divisi::printRun(const CheckedRun &run, raw_ostream &os) {
-  os << run.name << (run.isEqual() ? ": equal\n" : ": differs\n");
+  os << visibleLine(run.name) << (run.isEqual() ? ": equal\n" : ": differs\n");
   for (const auto &[value, comparison] : run.outputs) {
-    os << "  " << value.name << "  " << rt::describe(value.type, value.dims)
+    os << "  " << visibleLine(value.name) << "  "
+       << rt::describe(value.type, value.dims)
        << format("  largest error %.3g, allowed %.3g", comparison.error,
                  comparison.allowed);
     if (comparison.toleranceOf) {
@@ -80,7 +83,8 @@ Status divisi::toStatus(const CheckedRun &run) {
   std::string differences;
   for (const auto &[value, comparison] : run.outputs) {
     if (!comparison.equal) {
-      differences += "\n  " + value.name + ": " + comparison.message;
+      differences +=
+          "\n  " + visibleLine(value.name + ": " + comparison.message);
     }
   }
   return Status(ExitCode::Differs, run.name + " differs:" + differences);

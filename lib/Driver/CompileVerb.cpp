@@ -244,10 +244,9 @@ Status CompileVerb::writeArtifact() {
     return summary.status();
   }
   if (!summary->unsignedCode.empty()) {
-    textErr()
-        << "divisi: warning: the native code of the artifact is not signed, "
-           "and runs only with --allow-native: "
-        << summary->unsignedCode << "\n";
+    sayWarning() << "the native code of the artifact is not signed, "
+                    "and runs only with --allow-native: "
+                 << summary->unsignedCode;
   }
   auto memory = (*compilation)->memory();
   if (!memory) {
@@ -256,10 +255,10 @@ Status CompileVerb::writeArtifact() {
   // The planner keeps to the limit; a plan that was read need not.
   for (const DeviceMemory &kind : *memory) {
     if (kind.missing() > 0) {
-      textErr() << "divisi: warning: a " << nameOf(kind, *memory) << " holds "
-                << kind.held.limited()
-                << " bytes under this plan, more than the " << kind.limit
-                << " that it has\n";
+      sayWarning() << "a " << nameOf(kind, *memory) << " holds "
+                   << kind.held.limited()
+                   << " bytes under this plan, more than the " << kind.limit
+                   << " that it has";
     }
   }
   tellWritten(output_,

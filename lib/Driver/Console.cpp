@@ -10,6 +10,9 @@
 
 #include "divisi/Support/VisibleText.h"
 
+#include "llvm/ADT/SmallVector.h"
+
+#include <string>
 #include <utility>
 
 using namespace llvm;
@@ -77,6 +80,24 @@ raw_ostream &divisi::jsonOut() {
   static VisibleStream stream(outs(), Escape::Json);
   return stream;
 }
+
+Message::~Message() {
+  constexpr StringRef continued = "\n  ";
+  SmallVector<StringRef> lines;
+  StringRef(text_).split(lines, continued);
+  std::string said;
+  for (StringRef line : lines) {
+    said += (said.empty() ? "" : continued.str()) +
+            visibleLine(std::string_view(line));
+  }
+  textErr() << said + "\n"; // at once: others may write there as well
+}
+
+Message divisi::sayError() { return Message("divisi: error: "); }
+
+Message divisi::sayWarning() { return Message("divisi: warning: "); }
+
+Message divisi::sayNote() { return Message("divisi: note: "); }
 
 void divisi::flushConsole() {
   outs().flush();

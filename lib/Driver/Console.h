@@ -10,21 +10,56 @@
 // what they print holds names that come from files
 // (divisi/Support/VisibleText.h). They pass on whole characters at once.
 //
+// What is said on standard error is a Message each:
+//
+//   sayNote() << "device " << rank << " waits for '" << name << "'";
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_LIB_DRIVER_CONSOLE_H
 #define DIVISI_LIB_DRIVER_CONSOLE_H
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <string>
 
 namespace divisi {
 
 /// Standard output, for text.
 llvm::raw_ostream &textOut();
-/// Standard error, for text.
+/// Standard error, for text that is no Message.
 llvm::raw_ostream &textErr();
 /// Standard output, for JSON.
 llvm::raw_ostream &jsonOut();
+
+/// Something to say on standard error: said, with the end of its line, when it
+/// goes. A line that is indented continues it; any other end of a line is of a
+/// name, which is escaped, so that no name looks like a message.
+class Message {
+public:
+  /// One that begins with `head`, which says what kind it is.
+  explicit Message(llvm::StringRef head) : text_(head) {}
+  Message(const Message &) = delete;
+  Message &operator=(const Message &) = delete;
+  ~Message();
+
+  /// Appends what a raw_ostream prints of `part`.
+  template <typename Part> Message &operator<<(const Part &part) {
+    llvm::raw_string_ostream(text_) << part;
+    return *this;
+  }
+
+private:
+  std::string text_;
+};
+
+/// `divisi: error: `
+Message sayError();
+/// `divisi: warning: `
+Message sayWarning();
+/// `divisi: note: `
+Message sayNote();
 
 /// Writes out what standard output and standard error still hold.
 void flushConsole();

@@ -276,13 +276,13 @@ divisi::gatherOptions(const ImportFlags &importFlags,
     if (progress) {
       progress(""); // The line of progress makes room.
     }
-    textErr() << "divisi: note: " << describe(record) << "\n";
+    sayNote() << describe(record);
   };
   options->warned = [progress = options->progress](const std::string &text) {
     if (progress) {
       progress("");
     }
-    textErr() << "divisi: warning: " << text << "\n";
+    sayWarning() << text;
   };
   return options;
 }

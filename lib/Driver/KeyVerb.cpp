@@ -47,8 +47,8 @@ Status KeyVerb::show(bool makes) {
                            "; 'divisi key make' makes one");
   }
   textOut() << publicKeyText(publicKeyOf(*secret)) << "\n";
-  textErr() << "divisi: note: the secret key is in '" << userKeyPath()
-            << "'; who has it signs as this user\n";
+  sayNote() << "the secret key is in '" << userKeyPath()
+            << "'; who has it signs as this user";
   return Status();
 }
 
@@ -57,12 +57,11 @@ Status KeyVerb::list() {
   if (auto secret = readUserKey(KeyUse::Signing)) {
     textOut() << publicKeyText(publicKeyOf(*secret)) << " (this user's own)\n";
   } else {
-    textErr() << "divisi: note: " << secret.status().message() << "\n";
+    sayNote() << secret.status().message();
   }
   std::string path = trustedKeysPath();
   if (access(path.c_str(), F_OK) != 0) {
-    textErr() << "divisi: note: there is no '" << path
-              << "', which would name more\n";
+    sayNote() << "there is no '" << path << "', which would name more";
     return Status();
   }
   auto keys = readTrustedKeys(path);

@@ -152,6 +152,6 @@ void divisi::tellWritten(const std::string &path, const std::string &what,
       about && !bytes && !isStdout(path)) {
     bytes = about->st_size;
   }
-  textErr() << "wrote " << (isStdout(path) ? "stdout" : path) << ": " << what
-            << (bytes ? ", " + formatBytes(double(*bytes)) : "") << "\n";
+  Message("wrote ") << (isStdout(path) ? "stdout" : path) << ": " << what
+                    << (bytes ? ", " + formatBytes(double(*bytes)) : "");
 }

@@ -84,24 +84,21 @@ void PlanWatch::endPlan(const PlanReport &report) {
   interrupts_.reset();
   line_.clear();
   for (const std::string &note : report.notes) {
-    textErr() << "divisi: note: " << note << "\n";
+    sayNote() << note;
   }
   for (const std::string &warning : report.warnings) {
-    textErr() << "divisi: warning: " << warning << "\n";
+    sayWarning() << warning;
   }
   if (report.stopped == search::Stopped::Time) {
-    textErr() << formatv(
-        "divisi: note: the time limit of {0:F1} s is over; the best "
-        "plan so far is kept: {1}\n",
+    sayNote() << formatv(
+        "the time limit of {0:F1} s is over; the best plan so far is kept: {1}",
         *timeLimit_, describe(report));
   } else if (report.stopped == search::Stopped::Interrupted) {
-    textErr() << formatv(
-        "divisi: note: interrupted after {0:F1} s; the best plan "
-        "so far is kept: {1}\n",
+    sayNote() << formatv(
+        "interrupted after {0:F1} s; the best plan so far is kept: {1}",
         seconds(), describe(report));
   } else if (isRaised) {
-    textErr()
-        << "divisi: note: interrupted when the plan was found; it is kept\n";
+    sayNote() << "interrupted when the plan was found; it is kept";
   }
 }
 

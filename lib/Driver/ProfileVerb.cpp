@@ -135,8 +135,7 @@ divisi::Expected<ProfileRequest> ProfileVerb::request() const {
                                                        "; divisi profile cpu:N "
                                                        "measures processors");
     }
-    textErr() << "divisi: note: " << status.message()
-              << "; processors are measured\n";
+    sayNote() << status.message() << "; processors are measured";
   }
   request.devices = count == 0 ? std::max<int64_t>(cores / threads_, 1) : count;
   return request;
@@ -152,11 +151,11 @@ static std::string valueText(const Measurement &number) {
 }
 
 static void tell(const Measurement &number) {
-  textErr() << number.what
-            << (number.kind.empty() ? "" : " by '" + number.kind + "'")
-            << (number.bytes ? ", " + formatBytes(double(number.bytes)) : "")
-            << ": " << valueText(number) << " ("
-            << countText(int64_t(number.rounds), "round") << ")\n";
+  Message("") << number.what
+              << (number.kind.empty() ? "" : " by '" + number.kind + "'")
+              << (number.bytes ? ", " + formatBytes(double(number.bytes)) : "")
+              << ": " << valueText(number) << " ("
+              << countText(int64_t(number.rounds), "round") << ")";
 }
 
 /// Nothing in the file is of other machines; who joins several wants to know
@@ -240,7 +239,7 @@ Status ProfileVerb::run() {
   std::vector<std::string> notes(profiler.notes());
   notes.push_back(networkNote(ports));
   for (const std::string &note : notes) {
-    textErr() << "divisi: note: " << note << "\n";
+    sayNote() << note;
   }
   if (status = writeFile(output_, fileText(profiler.cluster(), notes));
       !status.isOk()) {

@@ -145,9 +145,9 @@ Status RulesVerb::generate() const {
   }
   auto made =
       generateRules(options(), *axioms, [&](const GenerateCounts &counts) {
-        textErr() << formatv(
+        Message("") << formatv(
             "{0}, {1} operators: {2} graphs, {3} equations up to "
-            "names, {4} kept\n",
+            "names, {4} kept",
             counts.vocabulary, counts.operators, counts.enumerated,
             counts.renamed, counts.kept);
       });

@@ -18,6 +18,7 @@
 #include "divisi/runtime/tensors/TensorFile.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -89,8 +90,8 @@ Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
   for (auto [value, tensor] : zip_equal(entry.outputs, outputs)) {
     tensor.setName(value.name);
     named.push_back(&tensor);
-    textErr() << value.name << ": "
-              << rt::describe(tensor.type(), tensor.dims()) << "\n";
+    Message("") << value.name << ": "
+                << rt::describe(tensor.type(), tensor.dims());
   }
   if (output_.empty()) {
     return Status();
@@ -163,11 +164,12 @@ Status RunVerb::checkFiles() const {
 }
 
 /// "nn.add x 3, nn.mul x 2"
-static void printCalls(const std::map<std::string, int64_t> &calls) {
-  interleave(
-      calls, textErr(),
-      [](const auto &row) { textErr() << row.first << " x " << row.second; },
-      ", ");
+static std::string callsText(const std::map<std::string, int64_t> &calls) {
+  return join(map_range(calls,
+                        [](const auto &row) {
+                          return row.first + " x " + std::to_string(row.second);
+                        }),
+              ", ");
 }
 
 /// Says once which calls of the entry no faster backend took, where one was
@@ -186,9 +188,7 @@ void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
   if (calls.empty()) {
     return;
   }
-  textErr() << "divisi: note: kernels of the backend 'reference' run ";
-  printCalls(calls);
-  textErr() << "\n";
+  sayNote() << "kernels of the backend 'reference' run " << callsText(calls);
 }
 
 /// One line per device of this process and kind of kernels: which operators of
@@ -206,14 +206,12 @@ static void noteKernels(const LoadedEntry &loaded) {
     for (const auto &[op, count] : calls) {
       all += count;
     }
-    textErr() << "divisi: note: device " << kind.first << " runs "
+    sayNote() << "device " << kind.first << " runs "
               << countText(all, "operator")
               << (kind.second == "native"
                       ? " by native code"
                       : " by kernels of '" + kind.second + "'")
-              << ": ";
-    printCalls(calls);
-    textErr() << "\n";
+              << ": " << callsText(calls);
   }
 }
 
@@ -221,7 +219,7 @@ static void noteKernels(const LoadedEntry &loaded) {
 static void noteEach(ArrayRef<std::string> sentences) {
   for (const auto &[rank, sentence] : enumerate(sentences)) {
     if (!sentence.empty()) {
-      textErr() << "divisi: note: device " << rank << ": " << sentence << "\n";
+      sayNote() << "device " << rank << ": " << sentence;
     }
   }
 }
@@ -236,12 +234,12 @@ Status RunVerb::noteMemory(const rt::Session &session) const {
   std::vector<rt::RankMemory> held = session.memory();
   for (uint32_t rank : session.localRanks()) {
     const rt::RankMemory &memory = held[rank];
-    textErr() << "divisi: note: device " << rank << " holds " << memory.total()
+    sayNote() << "device " << rank << " holds " << memory.total()
               << " bytes: weights " << memory.weights << ", arena "
               << memory.arena << ", workspace " << memory.workspace
               << ", packed constants " << memory.packed << ", messages "
-              << memory.messages << "; predicted " << (*predicted)[rank].total()
-              << "\n";
+              << memory.messages << "; predicted "
+              << (*predicted)[rank].total();
   }
   return Status();
 }
@@ -256,9 +254,9 @@ static void noteCollectives(const LoadedEntry &loaded) {
       queued += use.queued;
     }
     if (queued != 0) {
-      textErr() << "divisi: note: device " << rank << " takes part in "
+      sayNote() << "device " << rank << " takes part in "
                 << countText(steps, "collective") << ", " << queued
-                << " of them between GPUs by NCCL\n";
+                << " of them between GPUs by NCCL";
     }
   }
 }
@@ -269,9 +267,9 @@ static void noteState(const LoadedEntry &loaded) {
       loaded.session->stateBytes(loaded.entry->name);
   for (auto [rank, bytes] : enumerate(ranks)) {
     if (bytes != rt::StateBytes()) {
-      textErr() << "divisi: note: a run writes " << bytes.inPlace
+      sayNote() << "a run writes " << bytes.inPlace
                 << " bytes of globals in place on device " << rank
-                << " and copies " << bytes.copied << "\n";
+                << " and copies " << bytes.copied;
     }
   }
 }

@@ -131,14 +131,12 @@ static void keepLastSteps(const rt::Session &session) {
       ".json");
   Status status = path ? session.writeLastSteps(*path) : path.status();
   if (status.isOk()) {
-    textErr()
-        << "divisi: note: the last collectives of the devices are recorded in '"
-        << *path << "'\n";
+    sayNote() << "the last collectives of the devices are recorded in '"
+              << *path << "'";
   } else {
-    textErr()
-        << "divisi: note: the last collectives of the devices could not be "
-           "recorded: "
-        << status.message() << "\n";
+    sayNote() << "the last collectives of the devices could not be "
+                 "recorded: "
+              << status.message();
   }
 }
 
@@ -207,9 +205,7 @@ Status SessionFlags::join(const std::string &artifact) const {
     return Status();
   }
   rt::ProcessReports reports;
-  reports.warn = [](const std::string &text) {
-    textErr() << "divisi: warning: " << text << "\n";
-  };
+  reports.warn = [](const std::string &text) { sayWarning() << text; };
   reports.fail = reportStatus;
   reports.flush = flushConsole;
   auto joined = rt::Processes::join(std::chrono::milliseconds(timeout),
@@ -262,13 +258,11 @@ void SessionFlags::noteNativeCode(const rt::Session &session) const {
   if (refused.empty() || !isFirst() || std::exchange(isNativeNoted_, true)) {
     return;
   }
-  textErr() << "divisi: warning: the native code of the artifact is not run: "
-            << refused;
-  if (!noKey_.empty()) {
-    textErr() << " (" << noKey_ << ")";
-  }
-  textErr() << "; --trust takes keys. Kernels without it round differently, so "
-               "results may differ in their last bits\n";
+  sayWarning()
+      << "the native code of the artifact is not run: " << refused
+      << (noKey_.empty() ? "" : " (" + noKey_ + ")")
+      << "; --trust takes keys. Kernels without it round differently, so "
+         "results may differ in their last bits";
 }
 
 divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
@@ -315,9 +309,8 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
   unsigned cores = std::thread::hardware_concurrency();
   bool isShared = cores > 0 && devices * unsigned(threads) > cores;
   if (isShared && isFirst() && !std::exchange(isSharingNoted_, true)) {
-    textErr() << "divisi: note: " << devices << " devices of " << threads
-              << " thread(s) share " << cores
-              << " cores; times are not representative\n";
+    sayNote() << devices << " devices of " << threads << " thread(s) share "
+              << cores << " cores; times are not representative";
   }
   return loaded;
 }

@@ -56,7 +56,7 @@ void SolveProgress::offer(const search::Solution &solution) {
   file.stopped = "running";
   if (Status failed = writer_->offer(std::move(file)); !failed.isOk()) {
     line_.clear();
-    textErr() << "divisi: warning: " << failed.message() << "\n";
+    sayWarning() << failed.message();
   }
 }
 

@@ -22,6 +22,7 @@
 #include "divisi/Support/Clock.h"
 #include "divisi/Support/Interrupts.h"
 #include "divisi/Support/OutputFile.h"
+#include "divisi/Support/VisibleText.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -354,7 +355,7 @@ Status SolveVerb::checkSolution() const {
   if (json_) {
     printVerifiedJSON(*problem, file->solution, jsonOut());
   } else {
-    textOut() << inputs_[1] << ": accepted\n";
+    textOut() << visibleLine(inputs_[1]) << ": accepted\n";
     printVerified(*problem, file->solution, textOut());
   }
   return Status();

@@ -74,7 +74,7 @@ const VerbInfo *divisi::findVerb(StringRef name) {
 
 int divisi::reportStatus(const Status &status) {
   if (!status.message().empty()) {
-    textErr() << "divisi: error: " << status.message() << "\n";
+    sayError() << status.message();
   }
   return static_cast<int>(status.code());
 }

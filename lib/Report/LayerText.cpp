@@ -10,6 +10,7 @@
 
 #include "FieldText.h"
 #include "NumberedNames.h"
+#include "VisibleNames.h"
 #include "divisi/Support/Units.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -158,7 +159,8 @@ static void printGlobals(const Report &report, raw_ostream &os) {
   }
 }
 
-void divisi::printLayers(const Report &report, raw_ostream &os) {
+void divisi::printLayers(const Report &named, raw_ostream &os) {
+  Report report = withVisibleNames(named);
   os << kLegend;
   for (const EntryGroups &entry : groupLayers(report.rows)) {
     os << "\nentry @" << entry.entry << "\n";

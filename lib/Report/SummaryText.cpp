@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Report/Report.h"
+#include "VisibleNames.h"
+
 #include "divisi/Search/Solvers.h"
 #include "divisi/Support/Units.h"
 #include "divisi/runtime/code/GridCode.h"
@@ -406,7 +407,8 @@ static void printKernels(const Report &report, raw_ostream &os) {
   }
 }
 
-void divisi::printSummary(const Report &report, raw_ostream &os) {
+void divisi::printSummary(const Report &named, raw_ostream &os) {
+  Report report = withVisibleNames(named);
   if (!report.model.empty()) {
     line(os, "model") << report.model << "\n";
   }

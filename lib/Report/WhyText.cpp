@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FieldText.h"
+#include "VisibleNames.h"
 #include "divisi/Report/Why.h"
 #include "divisi/Support/Units.h"
 
@@ -27,7 +28,7 @@ the fullest device. * marks the plan's choice
 )";
 
 static void printRow(const WhyItem &item, raw_ostream &os) {
-  const ReportRow &row = item.row;
+  ReportRow row = withVisibleNames(item.row);
   std::string split = splitText(row);
   os << row.op;
   if (!row.node.empty()) {
@@ -54,7 +55,8 @@ static void printRow(const WhyItem &item, raw_ostream &os) {
      << layoutsText(row.results) << "\n";
 }
 
-static void printTensor(const ReportTensor &tensor, raw_ostream &os) {
+static void printTensor(const ReportTensor &named, raw_ostream &os) {
+  ReportTensor tensor = withVisibleNames(named);
   os << tensor.kind << " " << tensor.name << " (";
   interleave(tensor.shape, os, "x");
   os << ")";

@@ -81,7 +81,8 @@ void divisi::appendVisible(std::string &out, std::string_view text,
     std::string_view bytes = text.substr(0, std::max<size_t>(length, 1));
     char32_t point = length ? decode(bytes) : 0xfffd;
     text.remove_prefix(bytes.size());
-    if (length && !isHidden(point)) {
+    bool isEnd = point == '\n' && escape == Escape::Line;
+    if (length && !isHidden(point) && !isEnd) {
       out += bytes;
     } else if (escape == Escape::Json) {
       appendJson(out, point);
@@ -91,4 +92,10 @@ void divisi::appendVisible(std::string &out, std::string_view text,
       }
     }
   }
+}
+
+std::string divisi::visibleLine(std::string_view text) {
+  std::string out;
+  appendVisible(out, text, Escape::Line);
+  return out;
 }

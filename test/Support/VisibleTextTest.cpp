@@ -43,6 +43,11 @@ TEST(VisibleTextTest, escapesWhatATerminalObeys) {
   EXPECT_EQ(shown("\U000e0041"), "\\xf3\\xa0\\x81\\x81");
 }
 
+TEST(VisibleTextTest, escapesEndsOfLinesInNames) {
+  EXPECT_EQ(visibleLine("a\nb\r\n"), "a\\x0ab\\x0d\\x0a");
+  EXPECT_EQ(visibleLine("\x1b[2Jcafé"), "\\x1b[2Jcafé");
+}
+
 TEST(VisibleTextTest, escapesBytesThatAreNoUtf8) {
   EXPECT_EQ(shown("caf\xe9"), "caf\\xe9");
   EXPECT_EQ(shown("\xe2\x80"), "\\xe2\\x80"); // cut off

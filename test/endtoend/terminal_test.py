@@ -1,4 +1,4 @@
-"""No name from a file makes a terminal do anything."""
+"""No name from a file makes a terminal do anything, or a line of its own."""
 
 import json
 import os
@@ -13,11 +13,14 @@ from bad_models import graph, save, value
 from conftest import PROGRAM, ROOT, Divisi
 from onnx import helper, numpy_helper
 
-USAGE, FILES, CONTENT, UNSUPPORTED = 2, 3, 4, 5
+USAGE, FILES, CONTENT, DIFFERS = 2, 3, 4, 8
 # A control sequence after ESC, and after its single character in UTF-8; the
-# bell, a delete; a mark that reverses what follows, and one that shows nothing.
-EVIL = "\x1b[31m\x9b2J\x07\x7f\u202e\u200b"
-ESCAPED = (r"\x1b[31m\xc2\x9b2J\x07\x7f\xe2\x80\xae\xe2\x80\x8b")
+# bell, a delete; a mark that reverses what follows, and one that shows nothing;
+# a line that looks like one of ours.
+EVIL = "\x1b[31m\x9b2J\x07\x7f\u202e\u200b\ndivisi: error: forged"
+ESCAPED = (r"\x1b[31m\xc2\x9b2J\x07\x7f\xe2\x80\xae\xe2\x80\x8b\x0a"
+           "divisi: error: forged")
+FORGED = re.compile("^ *divisi: error: forged", re.M)
 OBEYED = re.compile("[^\\n -~\xa1-\u1fff\u2010-\u2027\u2030-\u205f"
                     "\u2070-\ufefe]")
 
@@ -38,12 +41,23 @@ def named(tmp_path_factory):
     np.savez(divisi.path("good.npz"),
              **{"x" + EVIL: np.ones((2, 3), np.float32)})
     np.savez(divisi.path("other.npz"), **{EVIL: np.ones(1, np.float32)})
+    np.savez(divisi.path("bad.npz"),
+             **{"y" + EVIL: np.zeros((2, 4), np.float32)})
     divisi.path("c.yaml").write_text('name: c\ndevices: []\nlevels: []\n"a\\e]0;b": 1\n')
+    yaml = divisi("cluster", "cpu:2").out
+    level = "c\\ndivisi: error: forged"
+    divisi.path("named.yaml").write_text(
+        yaml.replace("'cpu:2'", f'"{level}"'))
+    divisi.path("level.yaml").write_text(
+        yaml.replace("name:            machine", f'name: "{level}"')
+            .replace("fanout:          2", "fanout: 0"))
     divisi.path("bad.mlir").write_text(
-        'module { func.func @"f\\1B[2J"() -> i32 { return } }')
-    divisi.path("bad.rules").write_text("rule a { summary \"" + EVIL + "\" }")
+        'module { func.func @"f\\1B[2J\\0Adivisi: error: forged"() -> i32 '
+        '{ return } }')
+    divisi.path("bad.rules").write_text("rule a { summary \"" + EVIL.split("\n")[0] + "\" }")
     divisi.path(f"{EVIL}.onnx").write_bytes(b"")
     divisi("compile", "m.onnx", "--devices", 2, "-o", "m.divisi")
+    divisi("compile", "m.onnx", "--devices", 2, "-o", f"{EVIL}.divisi")
     return divisi
 
 
@@ -52,6 +66,7 @@ def is_shown(result, text):
     printed = result.out + result.err
     found = OBEYED.search(printed)
     assert not found, result.report(f"it holds {found.group()!r}")
+    assert not FORGED.search(printed), result.report("a line is forged")
     assert text in printed, result.report(f"it does not say {text!r}")
 
 
@@ -66,12 +81,22 @@ def is_shown(result, text):
                         "-o", "y.npz"]),
     (USAGE, ESCAPED, ["compile", "m.onnx", "--shape", "z=2x3",
                       "-o", "n.divisi"]),
-    (CONTENT, r"@f\x1b[2J", ["compile", "bad.mlir", "-o", "n.divisi"]),
+    (CONTENT, r"@f\x1b[2J\x0adivisi: error: forged",
+     ["compile", "bad.mlir", "-o", "n.divisi"]),
     (CONTENT, ESCAPED, ["compile", f"{EVIL}.onnx", "-o", "n.divisi"]),
     (CONTENT, r"\x1b]0;b", ["plan", "m.onnx", "--cluster", "./c.yaml",
                             "-o", "p.mlir"]),
     (CONTENT, "holds characters that are not shown; remove them",
      ["prove", "bad.rules"]),
+    (0, ESCAPED, ["explain", "m.divisi", "--why", "*"]),
+    (USAGE, ESCAPED, ["explain", "m.divisi", "--why", "none"]),
+    (DIFFERS, ESCAPED, ["check", "m.divisi", "--inputs", "good.npz",
+                        "--expect", "bad.npz"]),
+    (0, ESCAPED, ["bench", f"{EVIL}.divisi", "--repeat", "1"]),
+    (CONTENT, r"'c\x0adivisi: error: forged'",
+     ["plan", "m.onnx", "--cluster", "./level.yaml", "-o", "p.mlir"]),
+    (0, r"cluster c\x0adivisi: error: forged",
+     ["explain", "m.onnx", "--cluster", "./named.yaml", "--devices", "2"]),
     (0, r"w\1B[31m\C2\9B2J", ["plan", "m.onnx", "--devices", "2", "-o", "-"]),
 ], ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "")
 def test_names_are_escaped(named, code, shown, command):
@@ -110,3 +135,8 @@ def test_verbs_print_through_the_console():
                 if prints.search(path.read_text())}
     # What tools say as they end, they say themselves.
     assert printers == {"Console.cpp", "ProgressLine.cpp", "Program.cpp"}
+    # What holds names is a Message: the table of an answer, and help, do not.
+    talkers = {path.name for path in (ROOT / "lib").rglob("*.cpp")
+               if "textErr()" in path.read_text()}
+    assert talkers == {"Console.cpp", "ProgressLine.cpp", "SolveVerb.cpp",
+                       "Tool.cpp"}

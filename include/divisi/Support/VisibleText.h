@@ -13,6 +13,10 @@
 //
 //   caf\u00e9 <ESC>[2J  →  café \x1b[2J
 //
+// A name that ends lines could make some of its own, which look like ours; so
+// where a name is printed, or a message that may hold one, the ends of lines
+// are escaped as well.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_SUPPORT_VISIBLETEXT_H
@@ -26,13 +30,17 @@ namespace divisi {
 /// How what is hidden is written.
 enum class Escape {
   Bytes, ///< `\xNN` for each of its bytes.
+  Line,  ///< The same; ends of lines are hidden, too.
   Json   ///< `\uNNNN`, in UTF-16; the same string for a reader of JSON.
 };
 
-/// Appends `text` with all that is hidden escaped: control characters but the
-/// end of a line, marks of direction, characters without a shape, and bytes
-/// that are not UTF-8 (in JSON U+FFFD).
+/// Appends `text` with all that is hidden escaped: control characters (but the
+/// end of a line unless `escape` says so), marks of direction, characters
+/// without a shape, and bytes that are not UTF-8 (in JSON U+FFFD).
 void appendVisible(std::string &out, std::string_view text, Escape escape);
+
+/// `text` by Escape::Line: a part of one line, whatever it holds.
+std::string visibleLine(std::string_view text);
 
 } // namespace divisi
 
