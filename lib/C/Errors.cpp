@@ -20,7 +20,7 @@ struct divisi_error {
   bool isOwned; ///< To be freed.
 };
 
-static divisi_error *outOfMemory() {
+divisi_error *divisi::outOfMemoryError() {
   static divisi_error error{DIVISI_DEVICE,
                             "memory has run out; not even the error that this "
                             "caused could be kept",
@@ -36,7 +36,7 @@ divisi_error *divisi::makeErrorObject(const Status &status, const char *place) {
   size_t at = std::strlen(place) + 1;
   void *memory = std::malloc(sizeof(divisi_error) + message + at);
   if (!memory) {
-    return outOfMemory();
+    return outOfMemoryError();
   }
   char *text = static_cast<char *>(memory) + sizeof(divisi_error);
   std::memcpy(text, status.message().c_str(), message);

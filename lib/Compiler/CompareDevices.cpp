@@ -66,3 +66,20 @@ divisi::compareDevices(ModuleOp module, const PlanOptions &options,
   }
   return comparison;
 }
+
+Status divisi::addComparison(ModuleOp planned, const PlanOptions &asked,
+                             Report &report) {
+  PlanOptions options = asked;
+  if (report.plan) {
+    options.batchDim = report.plan->batchDim;
+    options.memoryLimit = report.plan->memoryLimit;
+  }
+  divisi::Expected<DeviceComparison> comparison =
+      compareDevices(planned, options, report.numDevices());
+  if (!comparison) {
+    return comparison.status();
+  }
+  report.fewer = std::move(comparison->plans);
+  report.comparisonWork = comparison->work;
+  return Status();
+}

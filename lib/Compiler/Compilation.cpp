@@ -69,10 +69,10 @@ void Compilation::tellPhase(StringRef phase) {
 // Reading and writing
 //===----------------------------------------------------------------------===//
 
-Status Compilation::load(const std::string &path) {
+Status Compilation::load(const std::string &path, const std::string &pipeName) {
   tellPhase("import");
   store_ = std::make_shared<GlobalStore>();
-  Expected<InputFile> input = InputFile::open(path);
+  Expected<InputFile> input = InputFile::open(path, pipeName);
   if (!input) {
     return input.status();
   }
@@ -130,6 +130,13 @@ Expected<int64_t> Compilation::writeModule(const std::string &path) {
     noteReport(*module_, *report_);
   }
   return writeModuleFile(*module_, *store_, path);
+}
+
+Expected<std::string> Compilation::moduleText() {
+  if (report_) {
+    noteReport(*module_, *report_);
+  }
+  return divisi::moduleText(*module_, *store_, "-");
 }
 
 /// After the input's name or, of a module that came through a pipe, after the
@@ -311,30 +318,6 @@ Status Compilation::advanceTo(Stage stage) {
 
 bool Compilation::notesCluster() { return (*module_)->hasAttr(kClusterAttr); }
 
-Status Compilation::replan(llvm::ArrayRef<std::string> keep) {
-  if (stage_ > Stage::Plan) {
-    return Status(ExitCode::Usage, "the stage partition has consumed the "
-                                   "strategies, so they cannot be dropped");
-  }
-  Expected<int64_t> devices = dropPlan(*module_, keep);
-  if (!devices) {
-    return devices.status();
-  }
-  stage_ = Stage::Import;
-  noteOnModule(*module_, kStageAttr, stringifyStage(stage_));
-  PlanOptions &plan = options_.plan;
-  bool isOpen =
-      plan.cluster.empty() && !plan.grid.devices && plan.grid.mesh.empty();
-  // What is kept is on a grid, which is that of the plan then.
-  for (auto grid : module_->getOps<spmd::GridOp>()) {
-    devices = grid.getValue().numPositions();
-  }
-  if (isOpen && *devices > 0) {
-    plan.grid.devices = *devices;
-  }
-  return Status();
-}
-
 //===----------------------------------------------------------------------===//
 // Results
 //===----------------------------------------------------------------------===//
@@ -429,19 +412,4 @@ Expected<TemporaryArtifact> Compilation::emitTemporary() {
   Expected<EmitOptions> options = emitOptions();
   return options ? emitTemporaryArtifact(*module_, *store_, *options)
                  : Expected<TemporaryArtifact>(options.status());
-}
-
-std::unique_ptr<Compilation> Compilation::fork(const PlanOptions &plan) {
-  if (!options_.emit.derived) {
-    options_.emit.derived = std::make_shared<DerivedValues>();
-  }
-  CompileOptions options = options_;
-  options.plan = plan;
-  options.dumpAfter.clear();
-  options.report = false;
-  auto other = std::make_unique<Compilation>(
-      std::move(options), cast<ModuleOp>((*module_)->clone()), stage_, store_);
-  other->context_ = context_;
-  other->isModel_ = isModel_;
-  return other;
 }

@@ -106,10 +106,11 @@ readStream(const std::string &path, const std::string &name) {
   return std::move(*content);
 }
 
-divisi::Expected<InputFile> InputFile::open(const std::string &path) {
+divisi::Expected<InputFile> InputFile::open(const std::string &path,
+                                            const std::string &pipeName) {
   InputFile file;
   file.isPiped = isWrittenInPlace(path) && !isDevice(path);
-  file.name = path == "-" ? "stdin" : path;
+  file.name = path == "-" ? pipeName : path;
   file.folder = folderOfNames(path);
   std::optional<OpenFile> opened;
   if (!file.isPiped) {

@@ -34,7 +34,8 @@ struct InputFile {
   std::unique_ptr<llvm::MemoryBuffer> content;
 
   /// Opens `path`, "-" being stdin. ExitCode::File, or Invalid for an artifact.
-  static Expected<InputFile> open(const std::string &path);
+  static Expected<InputFile> open(const std::string &path,
+                                  const std::string &pipeName);
 };
 
 /// `path` without symbolic links and `..` in its folder, absolute. What it ends

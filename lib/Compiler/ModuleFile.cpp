@@ -361,8 +361,8 @@ static Status noteSources(ModuleOp text, const ResourceBytes &bytesOf) {
   return hash.status();
 }
 
-Expected<int64_t> divisi::writeModuleFile(ModuleOp module, GlobalStore &store,
-                                          const std::string &path) {
+Expected<std::string> divisi::moduleText(ModuleOp module, GlobalStore &store,
+                                         const std::string &path) {
   OwningOpRef<ModuleOp> copy = module.clone();
   std::map<std::string, ByteRange> resources;
   nameGlobals(*copy, store, folderOfNames(path), resources);
@@ -393,10 +393,17 @@ Expected<int64_t> divisi::writeModuleFile(ModuleOp module, GlobalStore &store,
   copy->print(os, state);
   // Behind resources, there is one.
   os << (StringRef(text).ends_with("\n") ? "" : "\n");
-  if (status.isOk()) {
-    status = writeFile(path, text);
+  return status.isOk() ? Expected<std::string>(std::move(text)) : status;
+}
+
+Expected<int64_t> divisi::writeModuleFile(ModuleOp module, GlobalStore &store,
+                                          const std::string &path) {
+  Expected<std::string> text = moduleText(module, store, path);
+  if (!text) {
+    return text.status();
   }
-  return status.isOk() ? Expected<int64_t>(int64_t(text.size())) : status;
+  Status status = writeFile(path, *text);
+  return status.isOk() ? Expected<int64_t>(int64_t(text->size())) : status;
 }
 
 void divisi::moveNames(ModuleOp module, const std::string &from,

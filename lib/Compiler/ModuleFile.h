@@ -65,6 +65,9 @@ std::string dumpName(llvm::StringRef input, Stage stage);
 /// in, unless the store knows what they are. ExitCode::File.
 Expected<int64_t> writeModuleFile(mlir::ModuleOp module, GlobalStore &store,
                                   const std::string &path);
+/// The same text, for a file in the folder of `path`.
+Expected<std::string> moduleText(mlir::ModuleOp module, GlobalStore &store,
+                                 const std::string &path);
 
 } // namespace divisi
 

@@ -11,6 +11,7 @@
 #include "OutputFlag.h"
 #include "Outputs.h"
 #include "Verbs.h"
+#include "WriteArtifact.h"
 #include "dialects/Exec/Exec.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Units.h"
@@ -69,14 +70,7 @@ private:
   Status writeArtifact();
   Status writeDump();
 
-  cl::opt<std::string> weights_{
-      "weights",
-      cl::sub(command),
-      on(ActsOn::Emit),
-      cl::value_desc("embed|external"),
-      cl::init("embed"),
-      cl::desc("store the weights in the artifact, or leave them in the "
-               "model's files")};
+  WeightsFlag weights_{command};
 };
 
 class PlanVerb : public ModelVerb {
@@ -184,12 +178,6 @@ Status CompileVerb::writeDump() {
   return (*compilation)->advanceTo(stage.value_or(Stage::Lower));
 }
 
-/// What messages call a device of `kind`, of all of `kinds`.
-static std::string nameOf(const DeviceMemory &kind,
-                          const std::vector<DeviceMemory> &kinds) {
-  return kinds.size() == 1 ? "device" : kind.kind;
-}
-
 /// `a run needs 8 GB per device`, or `8 GB per a100 and 2 GB per v100`: what
 /// the limit is compared with. Where that is memory of devices, `(and 1 GB of
 /// the host)` follows.
@@ -232,40 +220,17 @@ Status CompileVerb::writeArtifact() {
   if (!compilation) {
     return compilation.status();
   }
-  Status status = (*compilation)->checkWeights();
-  if (status.isOk()) {
-    status = (*compilation)->advanceTo(Stage::Lower);
+  divisi::Expected<WrittenArtifact> written =
+      divisi::writeArtifact(**compilation, output_);
+  if (!written) {
+    return written.status();
   }
-  if (!status.isOk()) {
-    return status;
-  }
-  divisi::Expected<EmitSummary> summary = (*compilation)->emit(output_);
-  if (!summary) {
-    return summary.status();
-  }
-  if (!summary->unsignedCode.empty()) {
-    sayWarning() << "the native code of the artifact is not signed, "
-                    "and runs only with --allow-native: "
-                 << summary->unsignedCode;
-  }
-  auto memory = (*compilation)->memory();
-  if (!memory) {
-    return memory.status();
-  }
-  // The planner keeps to the limit; a plan that was read need not.
-  for (const DeviceMemory &kind : *memory) {
-    if (kind.missing() > 0) {
-      sayWarning() << "a " << nameOf(kind, *memory) << " holds "
-                   << kind.held.limited()
-                   << " bytes under this plan, more than the " << kind.limit
-                   << " that it has";
-    }
-  }
+  const EmitSummary &summary = written->summary;
   tellWritten(output_,
               countText((*compilation)->numDevices(), "device") + ", " +
-                  formatBytes(double(summary->weightBytes)) + " of weights; " +
-                  needs(*memory) + kernelsOf((*compilation)->module()),
-              summary->fileBytes);
+                  formatBytes(double(summary.weightBytes)) + " of weights; " +
+                  needs(written->memory) + kernelsOf((*compilation)->module()),
+              summary.fileBytes);
   return Status();
 }
 

@@ -81,23 +81,40 @@ raw_ostream &divisi::jsonOut() {
   return stream;
 }
 
-Message::~Message() {
+std::string divisi::visibleMessage(StringRef text) {
   constexpr StringRef continued = "\n  ";
   SmallVector<StringRef> lines;
-  StringRef(text_).split(lines, continued);
+  text.split(lines, continued);
   std::string said;
   for (StringRef line : lines) {
     said += (said.empty() ? "" : continued.str()) +
             visibleLine(std::string_view(line));
   }
-  textErr() << said + "\n"; // at once: others may write there as well
+  return said;
 }
 
-Message divisi::sayError() { return Message("divisi: error: "); }
+/// Empty: nobody listens.
+static Listener &listener() {
+  static Listener listener;
+  return listener;
+}
 
-Message divisi::sayWarning() { return Message("divisi: warning: "); }
+void divisi::listenToMessages(Listener other) { listener() = std::move(other); }
 
-Message divisi::sayNote() { return Message("divisi: note: "); }
+Message::~Message() {
+  std::string said = visibleMessage(text_);
+  if (listener()) {
+    return listener()(head_, std::move(said));
+  }
+  // At once: others may write there as well.
+  textErr() << "divisi: " + head_ + ": " + said + "\n";
+}
+
+Message divisi::sayError() { return Message("error"); }
+
+Message divisi::sayWarning() { return Message("warning"); }
+
+Message divisi::sayNote() { return Message("note"); }
 
 void divisi::flushConsole() {
   outs().flush();

@@ -22,6 +22,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <functional>
 #include <string>
 
 namespace divisi {
@@ -38,8 +39,8 @@ llvm::raw_ostream &jsonOut();
 /// name, which is escaped, so that no name looks like a message.
 class Message {
 public:
-  /// One that begins with `head`, which says what kind it is.
-  explicit Message(llvm::StringRef head) : text_(head) {}
+  /// One that begins with `divisi: `, and `head`, which says what kind it is.
+  explicit Message(llvm::StringRef head) : head_(head) {}
   Message(const Message &) = delete;
   Message &operator=(const Message &) = delete;
   ~Message();
@@ -51,7 +52,7 @@ public:
   }
 
 private:
-  std::string text_;
+  std::string head_, text_;
 };
 
 /// `divisi: error: `
@@ -60,6 +61,15 @@ Message sayError();
 Message sayWarning();
 /// `divisi: note: `
 Message sayNote();
+
+/// `text` as a Message says it: without what looks like one of its own.
+std::string visibleMessage(llvm::StringRef text);
+
+/// Who hears messages in the place of standard error: `head` is `note` or
+/// another word that says what kind it is.
+using Listener = std::function<void(llvm::StringRef head, std::string text)>;
+/// From now on `listener` does.
+void listenToMessages(Listener listener);
 
 /// Writes out what standard output and standard error still hold.
 void flushConsole();

@@ -32,7 +32,6 @@ public:
 private:
   divisi::Expected<Report> ofArtifact();
   divisi::Expected<Report> ofModel();
-  Status compare(const PlanOptions &asked, Report &report);
   Status printAnswer(const Report &report);
 
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
@@ -76,24 +75,6 @@ divisi::Expected<Report> ExplainVerb::ofArtifact() {
   return report;
 }
 
-/// Plans on fewer devices are asked for what the plan itself was: its record
-/// tells, if it was made before.
-Status ExplainVerb::compare(const PlanOptions &asked, Report &report) {
-  PlanOptions options = asked;
-  if (report.plan) {
-    options.batchDim = report.plan->batchDim;
-    options.memoryLimit = report.plan->memoryLimit;
-  }
-  divisi::Expected<DeviceComparison> comparison =
-      compareDevices(planned_->module(), options, report.numDevices());
-  if (!comparison) {
-    return comparison.status();
-  }
-  report.fewer = std::move(comparison->plans);
-  report.comparisonWork = comparison->work;
-  return Status();
-}
-
 /// What comes of the stage plan is kept, where --why finds the strategies.
 divisi::Expected<Report> ExplainVerb::ofModel() {
   divisi::Expected<CompileOptions> options =
@@ -118,7 +99,8 @@ divisi::Expected<Report> ExplainVerb::ofModel() {
   }
   divisi::Expected<Report> report = compilation_->report();
   if (report && planned_ && !noCompare_ && why_.empty()) {
-    if (status = compare(asked, *report); !status.isOk()) {
+    status = addComparison(planned_->module(), asked, *report);
+    if (!status.isOk()) {
       return status;
     }
   }

@@ -106,12 +106,14 @@ Expected<CompileOptions> gatherOptions(const ImportFlags &importFlags,
                                        const PlanFlags &planFlags,
                                        GivenOptions given = {});
 
-/// Lets `compilation` read `path` and compares the options that `verb` was
+/// Lets `compilation` read `path`, where `pipeName` is how messages call what
+/// "-" leads to, and compares the options that `verb` was
 /// given with what that is; a plan is dropped if --replan says so.
 /// ExitCode::Usage, or what Compilation::load says.
 Status loadInput(Compilation &compilation, const std::string &path,
                  llvm::cl::SubCommand &verb, const PlanFlags &flags,
-                 llvm::ArrayRef<const llvm::cl::Option *> honoured = {});
+                 llvm::ArrayRef<const llvm::cl::Option *> honoured = {},
+                 const std::string &pipeName = "stdin");
 
 } // namespace divisi
 

@@ -79,6 +79,8 @@ int divisi::reportStatus(const Status &status) {
   return static_cast<int>(status.code());
 }
 
+int Verb::report(const Status &status) { return reportStatus(status); }
+
 /// What LLVM's parser still refuses it has printed.
 static Status parse(Verb &verb, int argc, char **argv) {
   Status status =
@@ -93,11 +95,10 @@ static Status parse(Verb &verb, int argc, char **argv) {
   if (status.isOk()) {
     status = checkGivenOnce(verb.command);
   }
-  return status.isOk()
-             ? status
-             : Status(status.code(), status.message() + "; divisi " +
-                                         verb.command.getName().str() +
-                                         " --help lists the options");
+  return status.isOk() ? status
+                       : Status(status.code(), status.message() + "; divisi " +
+                                                   verb.helpedBy.str() +
+                                                   " --help lists the options");
 }
 
 /// --help of a verb is about its options, not about ways to list them.
@@ -147,5 +148,5 @@ int divisi::runVerb(int argc, char **argv, const Verbs &verbs) {
   verb.arguments.assign(argv + 1, argv + argc);
   tidyHelp(verb.command);
   Status status = parse(verb, argc, argv);
-  return reportStatus(status.isOk() ? verb.run() : status);
+  return verb.report(status.isOk() ? verb.run() : status);
 }

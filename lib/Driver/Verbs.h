@@ -37,13 +37,21 @@ class Verb {
 public:
   /// `name` is one of verbInfos().
   explicit Verb(llvm::StringRef name)
-      : command(name, findVerb(name)->description) {}
+      : command(name, findVerb(name)->description), helpedBy(name) {}
+  /// One that a program calls and users do not: it is none of these. Messages
+  /// send who wants to know its options to `--help` of `helpedBy`.
+  Verb(llvm::StringRef name, llvm::StringRef description,
+       llvm::StringRef helpedBy)
+      : command(name, description), helpedBy(helpedBy) {}
   virtual ~Verb() = default;
   /// Does what the flags say. The exit code is that of the result, whose
   /// message is printed.
   virtual Status run() = 0;
+  /// Tells how it has ended, or what is wrong with the options; the exit code.
+  virtual int report(const Status &status);
 
   llvm::cl::SubCommand command; ///< True once the parser has chosen it.
+  llvm::StringRef helpedBy;     ///< Itself, of all that users call.
   /// The verb and what follows, as they were given.
   std::vector<std::string> arguments;
 };
@@ -59,6 +67,7 @@ std::unique_ptr<Verb> makeBenchVerb();
 std::unique_ptr<Verb> makeExplainVerb();
 std::unique_ptr<Verb> makeClusterVerb();
 std::unique_ptr<Verb> makeProfileVerb();
+std::unique_ptr<Verb> makeServeVerb();
 
 /// The verb of divisi-run.
 std::unique_ptr<Verb> makeRunVerb();

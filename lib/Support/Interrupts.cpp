@@ -43,6 +43,11 @@ Interrupts::~Interrupts() {
 
 const std::atomic<bool> &Interrupts::raised() { return interruptRaised; }
 
+void Interrupts::raise() {
+  signalRaised = SIGINT;
+  interruptRaised = true;
+}
+
 void Interrupts::endIfRaised() {
   if (interruptRaised) {
     std::signal(signalRaised, SIG_DFL);

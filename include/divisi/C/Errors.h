@@ -30,6 +30,9 @@ inline constexpr ExitCode kCancelled{DIVISI_CANCELLED};
 /// has run out it is one that says so, and that nobody has to free.
 divisi_error *makeErrorObject(const Status &status, const char *place = "");
 
+/// That one.
+divisi_error *outOfMemoryError();
+
 /// How errors are read.
 divisi_error_api errorApi();
 

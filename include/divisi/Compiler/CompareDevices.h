@@ -41,6 +41,12 @@ Expected<DeviceComparison> compareDevices(mlir::ModuleOp module,
                                           const PlanOptions &options,
                                           int64_t devices);
 
+/// Adds that comparison to `report`, of the plan in `planned` that was made
+/// with the options `asked`. What the plan itself was asked for, its record
+/// tells, if it was made before.
+Status addComparison(mlir::ModuleOp planned, const PlanOptions &asked,
+                     Report &report);
+
 } // namespace divisi
 
 #endif // DIVISI_COMPILER_COMPAREDEVICES_H

@@ -116,11 +116,12 @@ public:
   Compilation(CompileOptions options, mlir::OwningOpRef<mlir::ModuleOp> module,
               Stage stage, std::shared_ptr<GlobalStore> store = nullptr);
 
-  /// Reads `path`, "-" being stdin: the text of a module, whose weights lie in
+  /// Reads `path`, "-" being stdin, which messages and the artifact's report
+  /// call `pipeName`: the text of a module, whose weights lie in
   /// files beneath its folder or in CompileOptions::dataFiles, or an ONNX
   /// model, which is imported; its content tells. A dump is checked by the
   /// verifier of its stage. ExitCode::File, Invalid, Unsupported or Usage.
-  Status load(const std::string &path);
+  Status load(const std::string &path, const std::string &pipeName = "stdin");
 
   /// The files that globals lie in, each once, by their whole names.
   std::vector<std::string> dataFiles();
@@ -152,6 +153,8 @@ public:
   /// Writes the module as text to `path`, "-" being stdout; the size of the
   /// text. It is one file, and names the model's files relative to its folder.
   Expected<int64_t> writeModule(const std::string &path);
+  /// The same text, of a file in the working directory.
+  Expected<std::string> moduleText();
 
   /// What the plan does; the module has reached Stage::Partition. Arenas and
   /// kernels are known after Stage::Lower.
@@ -171,6 +174,10 @@ public:
   /// more than the limit.
   std::optional<std::vector<DeviceMemory>> memoryAsRun(bool overlap);
 
+  /// Another compilation of the same module with the same options: what stages
+  /// change of one is not changed of the other, but both are for one thread.
+  std::unique_ptr<Compilation> copy();
+
   /// Another compilation of the same module, which has been imported: it shares
   /// nothing that later stages change, and what @init computes is computed once
   /// for all of them. It makes neither dumps nor reports. For many plans of one
@@ -179,6 +186,11 @@ public:
 
   /// How many devices the grids of the module have; 1 without a grid.
   int64_t numDevices();
+
+  /// PlanControl::deadline from now on; none: without one.
+  void setDeadline(std::optional<double> deadline) {
+    options_.plan.control.deadline = deadline;
+  }
 
   /// As far as it has come; null before load.
   mlir::ModuleOp module() { return *module_; }

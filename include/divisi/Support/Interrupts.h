@@ -27,6 +27,9 @@ public:
   /// True from the first signal on, until the next one of this class is made.
   static const std::atomic<bool> &raised();
 
+  /// Does what a first signal does, while one of this class lives.
+  static void raise();
+
   /// Ends the process by the signal that has set the flag, if any has: for who
   /// had to tidy up first. None of this class lives.
   static void endIfRaised();

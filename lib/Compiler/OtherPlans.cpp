@@ -1,0 +1,64 @@
+//===- OtherPlans.cpp - Other plans of one model --------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Compiler/Compilation.h"
+
+#include "dialects/SPMD/SPMD.h"
+#include "divisi/Plan/DropPlan.h"
+#include "passes/ModuleNotes.h"
+
+using namespace mlir;
+using namespace divisi;
+
+Status Compilation::replan(llvm::ArrayRef<std::string> keep) {
+  if (stage_ > Stage::Plan) {
+    return Status(ExitCode::Usage, "the stage partition has consumed the "
+                                   "strategies, so they cannot be dropped");
+  }
+  Expected<int64_t> devices = dropPlan(*module_, keep);
+  if (!devices) {
+    return devices.status();
+  }
+  stage_ = Stage::Import;
+  noteOnModule(*module_, kStageAttr, stringifyStage(stage_));
+  PlanOptions &plan = options_.plan;
+  bool isOpen =
+      plan.cluster.empty() && !plan.grid.devices && plan.grid.mesh.empty();
+  // What is kept is on a grid, which is that of the plan then.
+  for (auto grid : module_->getOps<spmd::GridOp>()) {
+    devices = grid.getValue().numPositions();
+  }
+  if (isOpen && *devices > 0) {
+    plan.grid.devices = *devices;
+  }
+  return Status();
+}
+
+std::unique_ptr<Compilation> Compilation::copy() {
+  if (!options_.emit.derived) {
+    options_.emit.derived = std::make_shared<DerivedValues>();
+  }
+  auto other = std::make_unique<Compilation>(
+      options_, cast<ModuleOp>((*module_)->clone()), stage_, store_);
+  other->context_ = context_;
+  other->isModel_ = isModel_;
+  other->isImported_ = isImported_;
+  other->hasForeignCode_ = hasForeignCode_;
+  other->inputName_ = inputName_;
+  other->report_ = report_;
+  return other;
+}
+
+std::unique_ptr<Compilation> Compilation::fork(const PlanOptions &plan) {
+  std::unique_ptr<Compilation> other = copy();
+  other->options_.plan = plan;
+  other->options_.dumpAfter.clear();
+  other->options_.report = false;
+  other->report_.reset();
+  return other;
+}
