@@ -101,6 +101,15 @@ static Expected<int> anonymousFile(const void *bytes, size_t size) {
                                "no file in memory: ", std::strerror(errno));
 }
 
+/// Speaks of "the artifact" instead of a path that no caller has given.
+static Status nameless(const Status &status, std::string_view path) {
+  std::string message = status.message();
+  for (size_t at = 0; (at = message.find(path, at)) != std::string::npos;) {
+    message.replace(at, path.size(), "the artifact");
+  }
+  return status.isOk() ? status : Status(status.code(), std::move(message));
+}
+
 static Status openBytes(const void *bytes, size_t size,
                         const divisi_artifact_options *options,
                         divisi_artifact **artifact) {
@@ -119,7 +128,7 @@ static Status openBytes(const void *bytes, size_t size,
   std::string path = "/proc/self/fd/" + std::to_string(*file);
   status = openArtifact(path.c_str(), options, artifact);
   close(*file);
-  return status;
+  return nameless(status, "'" + path + "'");
 }
 
 static divisi_error *artifactOpenBytes(const void *bytes, size_t size,
