@@ -1,0 +1,27 @@
+"""Divisi compiles deep-learning models for many devices.
+
+    import divisi
+
+    artifact = divisi.compile("model.onnx", devices=4)
+    session = divisi.Session(artifact)
+    outputs = session.run({"x": x})
+
+docs/python.md describes the package, docs/guide.md plans and their options.
+"""
+
+from __future__ import annotations
+
+from ._artifact import Artifact, Entry, load
+from ._errors import (Cancelled, DeviceError, DivisiWarning, Error, FileError,
+                      InfeasibleError, InternalError, InvalidError, NoPlanError,
+                      ResultsDifferError, UnsupportedError, UsageError,
+                      VersionError)
+from ._session import DeviceMemory, Session, State
+from ._tensors import Value
+
+__all__ = [
+    "Artifact", "Cancelled", "DeviceError", "DeviceMemory", "DivisiWarning",
+    "Entry", "Error", "FileError", "InfeasibleError", "InternalError",
+    "InvalidError", "NoPlanError", "ResultsDifferError", "Session", "State",
+    "UnsupportedError", "UsageError", "Value", "VersionError", "load",
+]
