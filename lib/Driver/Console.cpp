@@ -104,7 +104,8 @@ void divisi::listenToMessages(Listener other) { listener() = std::move(other); }
 Message::~Message() {
   std::string said = visibleMessage(text_);
   if (listener()) {
-    return listener()(head_, std::move(said));
+    listener()(head_, std::move(said));
+    return;
   }
   // At once: others may write there as well.
   textErr() << "divisi: " + head_ + ": " + said + "\n";

@@ -290,13 +290,15 @@ divisi::gatherOptions(const ImportFlags &importFlags,
 // A plan that somebody wrote by hand names no machine, so --cluster does.
 Status divisi::loadInput(Compilation &compilation, const std::string &path,
                          cl::SubCommand &verb, const PlanFlags &flags,
-                         ArrayRef<const cl::Option *> honoured) {
-  if (Status status = compilation.load(path); !status.isOk()) {
+                         ArrayRef<const cl::Option *> honoured,
+                         const std::string &pipeName) {
+  if (Status status = compilation.load(path, pipeName); !status.isOk()) {
     return status;
   }
+  const std::string &name = path == "-" ? pipeName : path;
   VerbInput input = compilation.isModel()
-                        ? VerbInput(path, VerbInput::Kind::Model)
-                        : VerbInput(path, compilation.stage());
+                        ? VerbInput(name, VerbInput::Kind::Model)
+                        : VerbInput(name, compilation.stage());
   for (const cl::Option *option : honoured) {
     input.honour(*option);
   }
