@@ -261,7 +261,6 @@ Status ArtifactFile::Impl::compareChunks(size_t index, size_t begin,
       crc32cOfChunks(globals[index].subspan(from, bytes), checkedChunkBytes);
   for (size_t i = 0; i < sums.size(); ++i) {
     if (sums[i] != global.chunk_crc32c(static_cast<int>(begin + i))) {
-      isCompared[index][begin + i] = false;
       size_t first = from + i * checkedChunkBytes;
       return damagedGlobal(index, "checksum of its bytes from " +
                                       std::to_string(first) + " on");
@@ -291,11 +290,18 @@ Status ArtifactFile::checkBytes(size_t index, int64_t begin,
     }
     Status status = impl_->compareChunks(index, chunk, mine);
     if (!status.isOk()) {
+      std::fill_n(isCompared.begin() + ptrdiff_t(chunk), mine - chunk, false);
       return status;
     }
     chunk = mine;
   }
   return {};
+}
+
+void ArtifactFile::compareAgain() const {
+  for (std::vector<std::atomic<bool>> &ofGlobal : impl_->isCompared) {
+    std::fill(ofGlobal.begin(), ofGlobal.end(), false);
+  }
 }
 
 Expected<ArtifactFile> ArtifactFile::open(const std::string &path,

@@ -198,6 +198,7 @@ Status Session::Impl::load() {
   if (!status.isOk()) {
     return status;
   }
+  artifact.file.compareAgain();
   Expected<GlobalBoxes> store =
       GlobalBoxes::load(*resolved, artifact.file, artifact.boxes, localRanks);
   if (!store) {

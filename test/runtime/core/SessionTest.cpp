@@ -15,20 +15,6 @@ using namespace divisi::rt;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// x[4, 6] * w[6, 5] by plain loops.
-static std::vector<float> product(const std::vector<float> &x,
-                                  const std::vector<float> &w) {
-  std::vector<float> y(20, 0.f);
-  for (int m = 0; m < 4; ++m) {
-    for (int k = 0; k < 6; ++k) {
-      for (int n = 0; n < 5; ++n) {
-        y[m * 5 + n] += x[m * 6 + k] * w[k * 5 + n];
-      }
-    }
-  }
-  return y;
-}
-
 TEST(SessionTest, matmulGivesTheSameOnAnyNumberOfRanks) {
   std::vector<float> x = counting(24), w = counting(30, -7);
   for (int64_t ranks : {1, 2, 3, 4, 8}) {

@@ -58,6 +58,8 @@ public:
   inline static std::atomic<bool> fails = false;
   /// Who has launched a kernel last.
   inline static std::atomic<std::thread::id> lastThread;
+  /// Told of each launch, by the thread that does it; not changed in a run.
+  inline static std::function<void()> launched;
   /// Elements of first operands from here on are bad indices.
   inline static std::atomic<float> extent = 1e30f;
 
@@ -80,6 +82,9 @@ private:
           in_(operands_.size()) {}
     Status launch(LaunchContext &context) override {
       lastThread = std::this_thread::get_id();
+      if (launched) {
+        launched();
+      }
       for (size_t i = 0; i < in_.size(); ++i) {
         in_[i] = static_cast<const float *>(context.operands[i]);
       }
@@ -106,7 +111,9 @@ private:
   static KernelQuery nothingSpecial(const CallSite &) { return {}; }
   static KernelQuery inPlace(const CallSite &) { return {.inPlace = {{0, 0}}}; }
   static KernelQuery view(const CallSite &) { return {.views = {{0, 0}}}; }
-  static KernelQuery scratch(const CallSite &) { return {.workspaceBytes = 256}; }
+  static KernelQuery scratch(const CallSite &) {
+    return {.workspaceBytes = 256};
+  }
 
   static void copy(const TensorInfo &result, const float *in, float *out) {
     if (in != out) {

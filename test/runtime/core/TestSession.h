@@ -51,6 +51,20 @@ inline std::vector<float> counting(int64_t count, float start = 1) {
   return values;
 }
 
+/// x[4, 6] * w[6, 5] by plain loops.
+inline std::vector<float> product(const std::vector<float> &x,
+                                  const std::vector<float> &w) {
+  std::vector<float> y(20, 0.f);
+  for (int m = 0; m < 4; ++m) {
+    for (int k = 0; k < 6; ++k) {
+      for (int n = 0; n < 5; ++n) {
+        y[m * 5 + n] += x[m * 6 + k] * w[k * 5 + n];
+      }
+    }
+  }
+  return y;
+}
+
 /// How a matmul is split over the one axis of the grid.
 enum class MatmulSplit { M, N, K };
 

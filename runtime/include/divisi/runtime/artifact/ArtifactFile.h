@@ -75,6 +75,10 @@ public:
   /// by several threads, of which one compares a chunk; the others go on.
   Status checkBytes(size_t index, int64_t begin, int64_t end) const;
 
+  /// Lets checkBytes compare all chunks again: for who reads, some time after
+  /// others, what may have changed since. By any thread.
+  void compareAgain() const;
+
   /// Lets go of the memory of a global's bytes from `begin` to `end`: who reads
   /// them again has them from the file. By any thread.
   void letGo(size_t index, int64_t begin, int64_t end) const;
