@@ -104,18 +104,17 @@ void divisi::listenToMessages(Listener other) { listener() = std::move(other); }
 Message::~Message() {
   std::string said = visibleMessage(text_);
   if (listener()) {
-    listener()(head_, std::move(said));
+    listener()(said);
     return;
   }
-  // At once: others may write there as well.
-  textErr() << "divisi: " + head_ + ": " + said + "\n";
+  textErr() << said + "\n"; // at once: others may write there as well
 }
 
-Message divisi::sayError() { return Message("error"); }
+Message divisi::sayError() { return Message(kErrorHead); }
 
-Message divisi::sayWarning() { return Message("warning"); }
+Message divisi::sayWarning() { return Message(kWarningHead); }
 
-Message divisi::sayNote() { return Message("note"); }
+Message divisi::sayNote() { return Message(kNoteHead); }
 
 void divisi::flushConsole() {
   outs().flush();

@@ -39,8 +39,8 @@ llvm::raw_ostream &jsonOut();
 /// name, which is escaped, so that no name looks like a message.
 class Message {
 public:
-  /// One that begins with `divisi: `, and `head`, which says what kind it is.
-  explicit Message(llvm::StringRef head) : head_(head) {}
+  /// One that begins with `head`, which says what kind it is.
+  explicit Message(llvm::StringRef head) : text_(head) {}
   Message(const Message &) = delete;
   Message &operator=(const Message &) = delete;
   ~Message();
@@ -52,22 +52,25 @@ public:
   }
 
 private:
-  std::string head_, text_;
+  std::string text_;
 };
 
-/// `divisi: error: `
+/// What messages begin with.
+inline constexpr llvm::StringLiteral kErrorHead = "divisi: error: ";
+inline constexpr llvm::StringLiteral kWarningHead = "divisi: warning: ";
+inline constexpr llvm::StringLiteral kNoteHead = "divisi: note: ";
+
+/// One with that head.
 Message sayError();
-/// `divisi: warning: `
 Message sayWarning();
-/// `divisi: note: `
 Message sayNote();
 
 /// `text` as a Message says it: without what looks like one of its own.
 std::string visibleMessage(llvm::StringRef text);
 
-/// Who hears messages in the place of standard error: `head` is `note` or
-/// another word that says what kind it is.
-using Listener = std::function<void(llvm::StringRef head, std::string text)>;
+/// Who hears messages in the place of standard error, with what they begin
+/// with.
+using Listener = std::function<void(llvm::StringRef message)>;
 /// From now on `listener` does.
 void listenToMessages(Listener listener);
 

@@ -90,9 +90,7 @@ static void offerToEnd() {
 //===----------------------------------------------------------------------===//
 
 void ServeVerb::listen(CompileOptions &options) {
-  listenToMessages([this](StringRef head, const std::string &text) {
-    server_->tell(head, text);
-  });
+  listenToMessages([this](StringRef message) { server_->tell(message); });
   options.progress = [this, told = options.progress](StringRef phase) {
     server_->beginPhase(phase, phase == stringifyStage(Stage::Plan),
                         [&] { told(phase); });

@@ -181,8 +181,10 @@ void Server::tellSearch(const search::Progress &news) {
   }
 }
 
-void Server::tell(StringRef head, const std::string &text) {
-  send({std::string_view(head), text});
+void Server::tell(StringRef message) {
+  bool isWarning = message.consume_front(kWarningHead);
+  message.consume_front(kNoteHead);
+  send({isWarning ? "warning" : "note", std::string_view(message)});
 }
 
 /// Without a host there is nothing to do.

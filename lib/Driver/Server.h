@@ -57,7 +57,7 @@ public:
   /// The search has come so far.
   void tellSearch(const search::Progress &news);
   /// What the user is told.
-  void tell(llvm::StringRef head, const std::string &text);
+  void tell(llvm::StringRef message);
 
 private:
   Server();
