@@ -62,7 +62,9 @@ inline constexpr llvm::StringLiteral kNoteHead = "divisi: note: ";
 
 /// One with that head.
 Message sayError();
+/// The same of a warning.
 Message sayWarning();
+/// The same of a note.
 Message sayNote();
 
 /// `text` as a Message says it: without what looks like one of its own.

@@ -231,7 +231,7 @@ void SpacesFixture::prepare(const SpacesCase &param) {
 }
 
 int64_t SpacesFixture::numUpdated() const {
-  std::vector<rt::GlobalInfo> globals = host_->globals();
+  std::span<const rt::GlobalInfo> globals = host_->globals();
   return llvm::count_if(
       globals, [](const rt::GlobalInfo &global) { return global.isUpdated; });
 }
