@@ -101,17 +101,6 @@ typedef struct divisi_compiler_api {
   /// "json". Finds a plan first, as all below do.
   divisi_error *(*explain)(divisi_compilation *compilation, const char *format,
                            const char **text);
-  /// The operators, with their strategies and the layouts of their results, as
-  /// JSON.
-  divisi_error *(*layouts)(divisi_compilation *compilation, const char **json);
-  /// Changes the strategy of the operators whose names match `pattern` (`*` and
-  /// `?`) to `split`, as it stands in a plan: `@g: m@x, n@y`; "" removes it.
-  /// What was found before for other operators stays. `price_ns` is the
-  /// predicted time of the changed plan; may be NULL. DIVISI_USAGE, with the
-  /// plan as it was, if nothing matches or an operator cannot be split so.
-  divisi_error *(*set_split)(divisi_compilation *compilation,
-                             const char *pattern, const char *split,
-                             double *price_ns);
   /// The module after the stage of that name ("import", "plan", "partition",
   /// "schedule", "lower") as text. A stage that has not been reached is.
   divisi_error *(*dump)(divisi_compilation *compilation, const char *stage,

@@ -45,29 +45,6 @@ static divisi_error *explain(divisi_compilation *compilation,
   });
 }
 
-static divisi_error *layouts(divisi_compilation *compilation,
-                             const char **json) {
-  return guarded("", [&] { return askText(compilation, json, {"layouts"}); });
-}
-
-static divisi_error *setSplit(divisi_compilation *compilation,
-                              const char *pattern, const char *split,
-                              double *price) {
-  return guarded(pattern, [&] {
-    Status status = checkGiven(pattern, "pattern");
-    if (status.isOk()) {
-      status = checkGiven(split, "split");
-    }
-    if (status.isOk()) {
-      status = ask(compilation, {"set_split", pattern, split});
-    }
-    if (status.isOk() && price) {
-      *price = numberIn(compilation->answer[4]);
-    }
-    return status;
-  });
-}
-
 static divisi_error *dump(divisi_compilation *compilation, const char *stage,
                           const char **text) {
   return guarded(stage, [&] {
@@ -115,8 +92,6 @@ const divisi_compiler_api *divisi_compiler_get_api(uint32_t version) {
                                           cancel,
                                           plan,
                                           explain,
-                                          layouts,
-                                          setSplit,
                                           dump,
                                           compile};
   return isServed(version, DIVISI_COMPILER_VERSION) ? &api : nullptr;

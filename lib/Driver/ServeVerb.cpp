@@ -45,13 +45,13 @@ public:
 private:
   Status load();
   void listen(CompileOptions &options);
-  divisi::Expected<Answer> answer(const Frame &request);
+  divisi::Expected<std::string> answer(const Frame &request);
 
   Status plan();
   divisi::Expected<Compilation *> reach(Stage stage);
-  divisi::Expected<Answer> explain(bool isJson);
-  divisi::Expected<Answer> dump(std::string_view stage);
-  divisi::Expected<Answer> compile(const std::string &path);
+  divisi::Expected<std::string> explain(bool isJson);
+  divisi::Expected<std::string> dump(std::string_view stage);
+  divisi::Expected<std::string> compile(const std::string &path);
 
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
                               cl::desc("MODEL.onnx|IR.mlir|-")};
@@ -172,7 +172,7 @@ divisi::Expected<Compilation *> ServeVerb::reach(Stage stage) {
   return further_.get();
 }
 
-divisi::Expected<Answer> ServeVerb::explain(bool isJson) {
+divisi::Expected<std::string> ServeVerb::explain(bool isJson) {
   divisi::Expected<Compilation *> lowered = reach(Stage::Lower);
   if (!lowered) {
     return lowered.status();
@@ -196,12 +196,12 @@ divisi::Expected<Answer> ServeVerb::explain(bool isJson) {
     os << "\n";
     printLayers(*report, os);
   }
-  Answer answer;
-  appendVisible(answer.text, text, isJson ? Escape::Json : Escape::Bytes);
+  std::string answer;
+  appendVisible(answer, text, isJson ? Escape::Json : Escape::Bytes);
   return answer;
 }
 
-divisi::Expected<Answer> ServeVerb::dump(std::string_view name) {
+divisi::Expected<std::string> ServeVerb::dump(std::string_view name) {
   std::optional<Stage> stage = parseStage(name);
   if (!stage) {
     return makeError(ExitCode::Usage, "there is no stage '", name,
@@ -211,14 +211,10 @@ divisi::Expected<Answer> ServeVerb::dump(std::string_view name) {
   if (!reached) {
     return reached.status();
   }
-  divisi::Expected<std::string> text = (*reached)->moduleText();
-  if (!text) {
-    return text.status();
-  }
-  return Answer{std::move(*text)};
+  return (*reached)->moduleText();
 }
 
-divisi::Expected<Answer> ServeVerb::compile(const std::string &path) {
+divisi::Expected<std::string> ServeVerb::compile(const std::string &path) {
   Status status = plan();
   OutputCheck files;
   files.addInput("the input", input_);
@@ -242,15 +238,16 @@ divisi::Expected<Answer> ServeVerb::compile(const std::string &path) {
   if (!written) {
     return written.status();
   }
-  return Answer();
+  return std::string();
 }
 
-divisi::Expected<Answer> ServeVerb::answer(const Frame &request) {
+divisi::Expected<std::string> ServeVerb::answer(const Frame &request) {
   std::string_view what = request[1];
   if (what == "plan") {
     server_->setFinding(true);
     Status status = plan();
-    return status.isOk() ? divisi::Expected<Answer>(Answer()) : status;
+    return status.isOk() ? divisi::Expected<std::string>(std::string())
+                         : status;
   }
   if (what == "explain") {
     return explain(request[2] == "json");
@@ -274,7 +271,7 @@ Status ServeVerb::run() {
   if (Status status = load(); !status.isOk()) {
     return status;
   }
-  server_->answer(Answer());
+  server_->answer(std::string());
   while (true) {
     server_->answer(answer(server_->next()));
   }

@@ -118,7 +118,7 @@ const Frame &Server::next() {
   return request_;
 }
 
-void Server::answer(divisi::Expected<Answer> result) {
+void Server::answer(const divisi::Expected<std::string> &text) {
   bool isCancelled = false;
   {
     std::lock_guard lock(mutex_);
@@ -127,14 +127,13 @@ void Server::answer(divisi::Expected<Answer> result) {
     isFinding_ = isSearching_ = isCancelled_ = false;
   }
   phase_.clear();
-  ExitCode code = result.status().code();
-  std::string message = visibleMessage(result.status().message());
+  ExitCode code = text.status().code();
+  std::string message = visibleMessage(text.status().message());
   if (isCancelled && code == ExitCode::NoPlan) {
     code = ExitCode(kCancelledExit);
   }
   send({"result", std::to_string(int(code)), message,
-        result ? std::string_view(result->text) : "",
-        textOf(result ? result->price : -1)});
+        text ? std::string_view(*text) : ""});
 }
 
 //===----------------------------------------------------------------------===//

@@ -28,12 +28,6 @@
 
 namespace divisi {
 
-/// What a request has come to.
-struct Answer {
-  std::string text;  ///< Nothing, for some.
-  double price = -1; ///< In nanoseconds; of set_split.
-};
-
 /// See the file's head. It lives as long as the process.
 class Server {
 public:
@@ -43,9 +37,9 @@ public:
 
   /// Waits for the next request. Before it, that of number 0 is worked on.
   const Frame &next();
-  /// Ends the work on a request. One that was cancelled and has found no plan
-  /// has the code of Cancelled.
-  void answer(Expected<Answer> result);
+  /// Ends the work on a request, whose answer is a text, or nothing. One that
+  /// was cancelled and has found no plan has the code of Cancelled.
+  void answer(const Expected<std::string> &text);
 
   /// While `isFinding`, cancelling interrupts a search for a plan; else it ends
   /// the process.

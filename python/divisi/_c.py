@@ -158,9 +158,6 @@ class CompilerApi(Structure):
         ("cancel", _function(_handle)),
         ("plan", _function(_handle)),
         ("explain", _function(_handle, c_char_p, _text)),
-        ("layouts", _function(_handle, _text)),
-        ("set_split", _function(_handle, c_char_p, c_char_p,
-                                POINTER(c_double))),
         ("dump", _function(_handle, c_char_p, _text)),
         ("compile", _function(_handle, c_char_p)),
     ]

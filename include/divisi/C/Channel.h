@@ -13,16 +13,14 @@
 //   from the host                       from the compiler
 //     NUMBER plan                         hello PROTOCOL VERSION
 //     NUMBER explain text|json            progress PHASE BEST BOUND
-//     NUMBER layouts                      note TEXT
-//     NUMBER set_split PATTERN SPLIT      warning TEXT
-//     NUMBER dump STAGE                   result CODE MESSAGE TEXT PRICE
-//     NUMBER compile PATH
-//     NUMBER cancel
+//     NUMBER dump STAGE                   note TEXT
+//     NUMBER compile PATH                 warning TEXT
+//     NUMBER cancel                       result CODE MESSAGE TEXT
 //
 // The compiler says hello, and the result of importing the model, by itself;
 // then it gives one result for each request. `cancel` has none: it is about the
-// request of that number, if that is still in progress. BEST, BOUND and PRICE
-// are nanoseconds, or -1.
+// request of that number, if that is still in progress. BEST and BOUND are
+// nanoseconds, or -1.
 //
 // On the wire: the bytes of what follows, in 8 bytes; then each text with its
 // length before it, in 8 bytes, and a 0 behind it. Both ends are of one machine
@@ -33,6 +31,7 @@
 #ifndef DIVISI_C_CHANNEL_H
 #define DIVISI_C_CHANNEL_H
 
+#include "divisi-c/base.h"
 #include "divisi/Support/Status.h"
 
 #include <cstddef>
@@ -53,7 +52,7 @@ inline constexpr uint64_t kMostRequestBytes = uint64_t(1) << 16;
 /// The most bytes that the compiler sends at once.
 inline constexpr uint64_t kMostAnswerBytes = uint64_t(1) << 36;
 /// The code with which a compiler ends that the host has cancelled.
-inline constexpr int kCancelledExit = 130;
+inline constexpr int kCancelledExit = DIVISI_CANCELLED;
 
 /// A message that has come; movable.
 class Frame {
