@@ -130,12 +130,10 @@ Status divisi::ask(divisi_compilation *of,
 
 Status divisi::askText(divisi_compilation *of, const char **text,
                        std::initializer_list<std::string_view> request) {
-  if (Status status = checkGiven(text, "the pointer to the text");
-      !status.isOk()) {
-    return status;
+  Status status = clearResult(text, "the pointer to the text");
+  if (status.isOk()) {
+    status = ask(of, request);
   }
-  *text = nullptr;
-  Status status = ask(of, request);
   if (status.isOk()) {
     *text = of->answer[3].data();
   }

@@ -8,12 +8,10 @@
 
 #include "Calls.h"
 
+#include "divisi/Support/ThisModule.h"
 #include "divisi/Support/Version.h"
 
 #include <algorithm>
-#include <climits>
-#include <cstdlib>
-#include <dlfcn.h>
 #include <memory>
 
 using namespace divisi;
@@ -70,15 +68,12 @@ static Expected<std::string> programOf(const char *given) {
   if (given) {
     return std::string(given);
   }
-  Dl_info library{};
-  char whole[PATH_MAX];
-  if (!dladdr(reinterpret_cast<void *>(&divisi_compiler_get_api), &library) ||
-      !realpath(library.dli_fname, whole)) {
+  std::string path = thisModule();
+  if (path.empty()) {
     return Status(ExitCode::File, "cannot find the file of libdivisi_compiler; "
                                   "name divisi-compiler in the options "
                                   "(compiler)");
   }
-  std::string path = whole;
   path.resize(path.rfind('/') + 1);
   return path + "../libexec/divisi-compiler";
 }
@@ -138,9 +133,8 @@ divisi_error *divisi::create(const divisi_compilation_options *given,
                              divisi_compilation **compilation) {
   divisi_compilation_options options = noOptions();
   return guarded(options.model_path, [&] {
-    Status status = checkGiven(compilation, "the pointer to the compilation");
+    Status status = clearResult(compilation, "the pointer to the compilation");
     if (status.isOk()) {
-      *compilation = nullptr;
       status = checkGiven(given, "options");
     }
     if (status.isOk()) {

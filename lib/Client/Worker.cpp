@@ -16,6 +16,7 @@
 
 #include "Worker.h"
 
+#include "divisi/C/MemoryFile.h"
 #include "divisi/Support/Clock.h"
 
 #include <algorithm>
@@ -66,21 +67,14 @@ bool Descriptor::moveUp() {
   return higher >= 0;
 }
 
-/// A file in memory with those bytes.
 static Expected<Descriptor> fileOf(std::span<const std::byte> bytes) {
-  Descriptor file(memfd_create("divisi-model", MFD_CLOEXEC));
-  if (file.number() < 0 || !file.moveUp()) {
-    return noResource("file in memory");
+  Expected<int> made = makeMemoryFile(bytes);
+  if (!made) {
+    return made.status().in("cannot start the compiler");
   }
-  while (!bytes.empty()) {
-    ssize_t written = write(file.number(), bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) {
-      return noResource("memory for the model");
-    }
-    bytes = bytes.subspan(size_t(std::max<ssize_t>(written, 0)));
-  }
-  lseek(file.number(), 0, SEEK_SET);
-  return file;
+  Descriptor file(*made);
+  return file.moveUp() ? Expected<Descriptor>(std::move(file))
+                       : noResource("descriptor");
 }
 
 static Expected<Descriptor> emptyFile() {

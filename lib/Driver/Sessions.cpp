@@ -16,7 +16,6 @@
 #include "divisi/Support/TemporaryFile.h"
 #include "divisi/Support/UserKey.h"
 #include "divisi/runtime/artifact/ArtifactFile.h"
-#include "divisi/runtime/backends/cuda/CudaBackend.h"
 #include "divisi/runtime/launch/DeviceWiring.h"
 
 #include "llvm/Support/Process.h"
@@ -75,22 +74,20 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
                      "slots=N'")) {}
 
 Status divisi::checkRanges(int threads, int64_t timeout) {
-  if (threads < 1 || threads > 1024) {
+  if (threads < 1 || threads > rt::mostThreadsPerDevice) {
     return makeError(ExitCode::Usage, "--threads-per-device ", threads,
-                     ": expected 1 to 1024");
+                     ": expected 1 to ", rt::mostThreadsPerDevice);
   }
-  if (timeout < 1 || timeout > 86400000) {
-    return makeError(ExitCode::Usage, "--timeout ", timeout,
-                     ": expected 1 to 86400000 ms");
+  if (timeout < 1 || timeout > rt::longestTimeout.count()) {
+    return makeError(ExitCode::Usage, "--timeout ", timeout, ": expected 1 to ",
+                     rt::longestTimeout.count(), " ms");
   }
   return {};
 }
 
 divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   rt::SessionOptions options;
-  const rt::Backend *const available[] = {&rt::cpuBackend(),
-                                          &rt::referenceBackend()};
-  auto selected = rt::selectBackends(backends.getValue(), available);
+  auto selected = rt::chooseBackends(backends.getValue(), tf32);
   if (!selected) {
     return selected.status();
   }
@@ -101,8 +98,6 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   // Who says how long a kernel may take wants it given up after that.
   options.loneRankHasThread = timeout.getNumOccurrences() != 0;
   options.backends = *selected;
-  // Kernels of GPUs work in a memory of their own, where no other does.
-  options.backends.push_back(&rt::cudaBackend(tf32));
   options.threadsPerDevice = threads;
   options.verifyHashes = verify;
   options.checksIndices = !noIndexCheck;

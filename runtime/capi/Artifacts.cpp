@@ -6,12 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/C/MemoryFile.h"
 #include "divisi/Support/Signature.h"
 #include "runtime/capi/Handles.h"
 
-#include <cerrno>
-#include <cstring>
-#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace divisi;
@@ -44,9 +42,8 @@ static Expected<LoadOptions> readOptions(const divisi_artifact_options *given,
 static Status openArtifact(const char *path,
                            const divisi_artifact_options *given,
                            divisi_artifact **artifact) {
-  Status status = checkGiven(artifact, "artifact");
+  Status status = clearResult(artifact, "artifact");
   if (status.isOk()) {
-    *artifact = nullptr;
     status = checkGiven(path, "path");
   }
   if (!status.isOk()) {
@@ -78,29 +75,6 @@ static divisi_error *artifactOpen(const char *path,
                          path ? path : "");
 }
 
-/// A file of no folder, which lives as long as somebody has mapped it.
-static Expected<int> anonymousFile(const void *bytes, size_t size) {
-  int file = memfd_create("artifact", MFD_CLOEXEC);
-  const char *rest = static_cast<const char *>(bytes);
-  while (file >= 0 && size > 0) {
-    ssize_t count = write(file, rest, size);
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count <= 0) {
-      int error = errno;
-      close(file);
-      return makeError(ExitCode::Device, "the artifact could not be copied: ",
-                       std::strerror(error));
-    }
-    rest += count;
-    size -= size_t(count);
-  }
-  return file >= 0 ? Expected<int>(file)
-                   : makeError(ExitCode::Device,
-                               "no file in memory: ", std::strerror(errno));
-}
-
 /// Speaks of "the artifact" instead of a path that no caller has given.
 static Status nameless(const Status &status, std::string_view path) {
   std::string message = status.message();
@@ -113,15 +87,15 @@ static Status nameless(const Status &status, std::string_view path) {
 static Status openBytes(const void *bytes, size_t size,
                         const divisi_artifact_options *options,
                         divisi_artifact **artifact) {
-  Status status = checkGiven(artifact, "artifact");
+  Status status = clearResult(artifact, "artifact");
   if (status.isOk()) {
-    *artifact = nullptr;
     status = checkGiven(bytes, "bytes");
   }
   if (!status.isOk()) {
     return status;
   }
-  Expected<int> file = anonymousFile(bytes, size);
+  Expected<int> file =
+      makeMemoryFile({static_cast<const std::byte *>(bytes), size});
   if (!file) {
     return file.status();
   }
@@ -231,28 +205,33 @@ static Status describeValue(const ValueInfo &value, divisi_value_info *info) {
                      info, "divisi_value_info");
 }
 
-static Status describeOf(const std::vector<ValueInfo> &values, size_t index,
-                         const char *what, divisi_value_info *info) {
-  Status status = checkIndex(index, values.size(), what);
-  return status.isOk() ? describeValue(values[index], info) : status;
+/// The `values` of an entry are its inputs or its outputs, each a `what`.
+static divisi_error *describeOf(const divisi_artifact *artifact,
+                                size_t entryIndex,
+                                std::vector<ValueInfo> EntryInfo::*values,
+                                const char *what, size_t index,
+                                divisi_value_info *info) {
+  Expected<const EntryInfo *> entry = findEntry(artifact, entryIndex);
+  if (!entry) {
+    return makeErrorObject(entry.status());
+  }
+  const std::vector<ValueInfo> &all = (*entry)->*values;
+  Status status = checkIndex(index, all.size(), what);
+  return makeErrorObject(status.isOk() ? describeValue(all[index], info)
+                                       : status);
 }
 
 static divisi_error *artifactInput(const divisi_artifact *artifact,
-                                   size_t entryIndex, size_t index,
+                                   size_t entry, size_t index,
                                    divisi_value_info *info) {
-  Expected<const EntryInfo *> entry = findEntry(artifact, entryIndex);
-  return makeErrorObject(
-      entry ? describeOf((*entry)->inputs, index, "input", info)
-            : entry.status());
+  return describeOf(artifact, entry, &EntryInfo::inputs, "input", index, info);
 }
 
 static divisi_error *artifactOutput(const divisi_artifact *artifact,
-                                    size_t entryIndex, size_t index,
+                                    size_t entry, size_t index,
                                     divisi_value_info *info) {
-  Expected<const EntryInfo *> entry = findEntry(artifact, entryIndex);
-  return makeErrorObject(
-      entry ? describeOf((*entry)->outputs, index, "output", info)
-            : entry.status());
+  return describeOf(artifact, entry, &EntryInfo::outputs, "output", index,
+                    info);
 }
 
 static divisi_error *artifactGlobal(const divisi_artifact *artifact,

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/backends/cuda/CudaBackend.h"
 #include "divisi/runtime/launch/DeviceWiring.h"
 #include "runtime/capi/Description.h"
 #include "runtime/capi/Handles.h"
@@ -18,17 +17,6 @@ using namespace divisi;
 using namespace divisi::rt;
 
 static_assert(cancelledCode == kCancelled);
-
-static Expected<std::vector<const Backend *>>
-chooseBackends(const char *names) {
-  const Backend *const available[] = {&cpuBackend(), &referenceBackend()};
-  auto chosen = selectBackends(names ? names : "cpu,reference", available);
-  if (chosen) {
-    // Kernels of GPUs work in a memory of their own, where no other does.
-    chosen->push_back(&cudaBackend(/*tf32=*/false));
-  }
-  return chosen;
-}
 
 /// Connects this process with those of the caller's `comm`: `world` is what
 /// keeps them together.
@@ -43,24 +31,21 @@ static Status connectProcesses(const void *comm, const LoadedArtifact &artifact,
     return opened.status();
   }
   world = std::move(*opened);
-  std::vector<uint32_t> processOf =
-      processesOf(world->size(), artifact.numRanks());
-  if (options.localRanks.empty()) {
-    options.localRanks =
-        ranksOf(world->self(), world->size(), artifact.numRanks());
-  }
-  if (world->size() > artifact.numRanks()) {
-    return makeError(ExitCode::Usage, "mpi_comm has ", world->size(),
-                     " processes, and the artifact ", artifact.numRanks(),
+  uint32_t size = world->size(), numRanks = artifact.numRanks();
+  if (size > numRanks) {
+    return makeError(ExitCode::Usage, "mpi_comm has ", size,
+                     " processes, and the artifact ", numRanks,
                      " devices; each process needs one");
   }
-  if (options.localRanks !=
-      ranksOf(world->self(), world->size(), artifact.numRanks())) {
+  std::vector<uint32_t> share = ranksOf(world->self(), size, numRanks);
+  if (options.localRanks.empty()) {
+    options.localRanks = share;
+  } else if (options.localRanks != share) {
     return makeError(ExitCode::Unsupported,
                      "local_ranks of a process of mpi_comm are its equal "
                      "share; leave them NULL");
   }
-  options.communicator = [world, processOf = std::move(processOf)](
+  options.communicator = [world, processOf = processesOf(size, numRanks)](
                              const CommunicatorRequest &request) {
     return Expected<std::shared_ptr<Communicator>>(world->connect(
         processOf, request.timeout, request.spin, request.threads));
@@ -74,20 +59,20 @@ static Expected<SessionOptions> readOptions(const divisi_context_options *given,
   if (!status.isOk()) {
     return status;
   }
-  constexpr int32_t mostThreads = 1024;
-  constexpr int64_t longest = 86400000; // a day
   if (options.threads_per_device < 0 ||
-      options.threads_per_device > mostThreads) {
+      options.threads_per_device > mostThreadsPerDevice) {
     return makeError(ExitCode::Usage, "threads_per_device ",
                      options.threads_per_device, ": expected 1 to ",
-                     mostThreads, ", or 0 for 1");
+                     mostThreadsPerDevice, ", or 0 for 1");
   }
-  if (options.timeout_ms < 0 || options.timeout_ms > longest) {
+  if (options.timeout_ms < 0 || options.timeout_ms > longestTimeout.count()) {
     return makeError(ExitCode::Usage, "timeout_ms ", options.timeout_ms,
-                     ": expected 1 to ", longest, ", or 0 for 60000");
+                     ": expected 1 to ", longestTimeout.count(),
+                     ", or 0 for 60000");
   }
   SessionOptions session;
-  auto backends = chooseBackends(options.backends);
+  auto backends = chooseBackends(
+      options.backends ? options.backends : "cpu,reference", /*tf32=*/false);
   if (!backends) {
     return backends.status();
   }
@@ -114,9 +99,8 @@ static Expected<SessionOptions> readOptions(const divisi_context_options *given,
 static Status createContext(divisi_artifact *artifact,
                             const divisi_context_options *given,
                             divisi_context **context) {
-  Status status = checkGiven(context, "context");
+  Status status = clearResult(context, "context");
   if (status.isOk()) {
-    *context = nullptr;
     status = Handle::check(artifact, divisi_artifact::kind, "artifact");
   }
   if (!status.isOk()) {
@@ -128,6 +112,7 @@ static Status createContext(divisi_artifact *artifact,
     return chosen.status();
   }
   auto made = std::make_unique<divisi_context>();
+  made->timeout = chosen->timeout;
   if (options.mpi_comm) {
     status = connectProcesses(options.mpi_comm, *artifact->loaded, *chosen,
                               made->world);
@@ -141,7 +126,6 @@ static Status createContext(divisi_artifact *artifact,
     return session.status();
   }
   made->session = std::move(*session);
-  made->timeout = chosen->timeout;
   made->allocate = options.allocate;
   made->allocateUser = options.allocate_user;
   *context = made.release();

@@ -28,6 +28,9 @@ struct RunState {
   std::atomic<bool> isCancelled = false;
 };
 
+/// What a run fails with that is cancelled.
+Status cancelledRun();
+
 /// What a program is prepared from, for one rank.
 struct RankContext {
   const ResolvedManifest &resolved; ///< Must outlive the program.

@@ -48,9 +48,12 @@ std::string RankTasks::whereIs(const RankTask &task) const {
          resolved.nameOf(program.instructions(int(task.instruction)).call());
 }
 
+Status divisi::rt::cancelledRun() {
+  return Status(cancelledCode, "the run was cancelled");
+}
+
 Status RankTasks::whyEnds() const {
-  return state->isGivenUp ? kernelFailure()
-                          : Status(cancelledCode, "the run was cancelled");
+  return state->isGivenUp ? kernelFailure() : cancelledRun();
 }
 
 std::string RankTasks::nodeAt(size_t instruction) const {

@@ -112,10 +112,6 @@ struct RankTasks {
     return ends ? whyEnds() : Status();
   }
 
-private:
-  Status whyEnds() const;
-
-public:
   const ResolvedManifest &resolved; ///< The artifact's.
   const ResolvedEntry &entry;       ///< Whose program it is.
   uint32_t entryIndex;              ///< Its number.
@@ -131,6 +127,9 @@ public:
   /// By queue and memory space. They end before what they work on does.
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<DeviceQueue>>
       deviceQueues;
+
+private:
+  Status whyEnds() const;
 };
 
 } // namespace divisi::rt

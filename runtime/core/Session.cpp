@@ -142,7 +142,7 @@ void Session::cancel() {
   }
   impl_->state.isCancelled = true;
   if (!impl_->hasAllRanks()) { // a rank may wait for one of another session
-    impl_->communicator->abort(Status(cancelledCode, "the run was cancelled"));
+    impl_->communicator->abort(cancelledRun());
   }
 }
 

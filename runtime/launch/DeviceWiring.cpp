@@ -16,6 +16,16 @@
 using namespace divisi;
 using namespace divisi::rt;
 
+Expected<std::vector<const Backend *>>
+divisi::rt::chooseBackends(std::string_view names, bool tf32) {
+  const Backend *const available[] = {&cpuBackend(), &referenceBackend()};
+  auto chosen = selectBackends(names, available);
+  if (chosen) {
+    chosen->push_back(&cudaBackend(tf32));
+  }
+  return chosen;
+}
+
 /// Ranks may have collectives between their GPUs, however they meet else.
 static CommunicatorFactory reachingGpus(const CommunicatorFactory &inner) {
   return [inner](const CommunicatorRequest &request)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/launch/Launcher.h"
+#include "divisi/Support/ThisModule.h"
 #include "divisi/runtime/artifact/ArtifactFile.h"
 #include "runtime/launch/Hosts.h"
 #include "runtime/launch/ThisProcess.h"

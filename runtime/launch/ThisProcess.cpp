@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/launch/ThisProcess.h"
+#include "divisi/Support/ThisModule.h"
 #include "divisi/runtime/launch/Launcher.h"
 
 #include <cerrno>
@@ -20,29 +21,9 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-std::string divisi::rt::thisProgram() {
-  std::error_code error; // then the path is empty, and nothing is found there
-  return std::filesystem::read_symlink("/proc/self/exe", error).string();
-}
-
-/// The file with this code: the program, or a library of ours that it has
-/// opened.
-static std::filesystem::path thisModule() {
-  Dl_info info{};
-  void *extra = nullptr;
-  static const char here = 0;
-  if (dladdr1(&here, &info, &extra, RTLD_DL_LINKMAP) == 0 || !extra) {
-    return thisProgram();
-  }
-  // That of the program is empty.
-  std::string name = static_cast<const link_map *>(extra)->l_name;
-  std::error_code error; // then the path is empty, and nothing is found there
-  return name.empty() ? std::filesystem::path(thisProgram())
-                      : std::filesystem::canonical(name, error);
-}
-
 std::string divisi::rt::sharedObject(const std::string &name) {
-  std::filesystem::path folder = thisModule().parent_path();
+  std::filesystem::path folder =
+      std::filesystem::path(thisModule()).parent_path();
   return (folder / ".." / "lib" / name).lexically_normal().string();
 }
 

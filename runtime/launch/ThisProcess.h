@@ -19,11 +19,8 @@
 
 namespace divisi::rt {
 
-/// The path of the program that this process runs: one of libexec.
-std::string thisProgram();
-
-/// Where the shared object `name` for several processes lies, beside the folder
-/// of this program.
+/// Where the shared object `name` for several processes lies: in lib beside the
+/// folder of this program, or of our library that it has loaded.
 std::string sharedObject(const std::string &name);
 
 /// Writes `prefix` before each line that this process writes to stderr from now

@@ -42,20 +42,28 @@ inline bool isServed(uint32_t version, uint32_t own) {
   return version >> 16 == own >> 16 && version <= own;
 }
 
+/// Usage for a size that no structure of `T` has, in any version. `what` names
+/// it.
+template <typename T> Status checkStructSize(size_t size, const char *what) {
+  constexpr size_t limit = size_t(1) << 16;
+  return size < sizeof(size_t) || size % alignof(T) != 0 || size > limit
+             ? makeError(ExitCode::Usage, what, ": struct_size is ", size,
+                         "; set it to sizeof(", what, ")")
+             : Status();
+}
+
 /// Copies what a caller has given, whose structure may be shorter or longer
 /// than ours, to `to`, which has the defaults; null leaves these. Fails with
-/// Usage if the size is not one, or if fields that this library does not know
-/// are set. `what` names the structure.
+/// Usage if the size is not one, with Version if fields that this library does
+/// not know are set. `what` names the structure.
 template <typename T>
 Status readStruct(const T *given, T &to, const char *what) {
   if (!given) {
     return {};
   }
   size_t size = given->struct_size;
-  constexpr size_t limit = size_t(1) << 16;
-  if (size < sizeof(size_t) || size % alignof(T) != 0 || size > limit) {
-    return makeError(ExitCode::Usage, what, ": struct_size is ", size,
-                     "; set it to sizeof(", what, ")");
+  if (Status status = checkStructSize<T>(size, what); !status.isOk()) {
+    return status;
   }
   const auto *bytes = reinterpret_cast<const unsigned char *>(given);
   for (size_t i = sizeof(T); i < size; ++i) {
@@ -71,26 +79,29 @@ Status readStruct(const T *given, T &to, const char *what) {
 
 /// Copies `from` to a caller's structure, as much as that has room for; its
 /// size stays. Fails with Usage as readStruct does.
-template <typename T>
-Status writeStruct(const T &from, T *to, const char *what) {
-  T ignored;
+template <typename T> Status writeStruct(T from, T *to, const char *what) {
   if (!to) {
     return makeError(ExitCode::Usage, what, ": expected a structure, got NULL");
   }
-  size_t size = to->struct_size;
-  if (size < sizeof(size_t) || size % alignof(T) != 0) {
-    return makeError(ExitCode::Usage, what, ": struct_size is ", size,
-                     "; set it to sizeof(", what, ")");
+  from.struct_size = to->struct_size;
+  Status status = checkStructSize<T>(from.struct_size, what);
+  if (status.isOk()) {
+    std::memcpy(to, &from, std::min(from.struct_size, sizeof(T)));
   }
-  ignored = from;
-  ignored.struct_size = size;
-  std::memcpy(to, &ignored, std::min(size, sizeof(T)));
-  return {};
+  return status;
 }
 
 /// Usage for an argument called `what` that is null.
 inline Status checkGiven(const void *argument, const char *what) {
   return argument ? Status() : makeError(ExitCode::Usage, what, " is NULL");
+}
+
+/// The same for where a function puts what it makes, which is null until then.
+template <typename T> Status clearResult(T **result, const char *what) {
+  if (result) {
+    *result = nullptr;
+  }
+  return checkGiven(result, what);
 }
 
 } // namespace divisi

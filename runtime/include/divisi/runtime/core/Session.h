@@ -50,6 +50,11 @@ namespace divisi::rt {
 /// The code of a run that its caller has ended: no exit code of the tools.
 inline constexpr ExitCode cancelledCode{130};
 
+/// The most that callers may ask for; the least is 1.
+inline constexpr int mostThreadsPerDevice = 1024;
+/// The same of SessionOptions::timeout: a day.
+inline constexpr std::chrono::milliseconds longestTimeout{86400000};
+
 /// How an artifact is run, and loaded where a session loads it.
 struct SessionOptions : LoadOptions {
   /// In order of preference; the first whose kernel takes a call does it.

@@ -13,6 +13,12 @@
 
 namespace divisi::rt {
 
+/// The backends of the host that are named in `names` ("cpu,reference"), and
+/// behind them that of GPUs, whose kernels work in a memory of their own, where
+/// no other does; `tf32` as cudaBackend() takes it. Fails as selectBackends().
+Expected<std::vector<const Backend *>> chooseBackends(std::string_view names,
+                                                      bool tf32);
+
 /// Gives the local ranks of `options` the GPUs that their programs ask for, and
 /// a communicator that reaches them over the one that it has. `processes`,
 /// which have divided the ranks, outlive the session; null: this one has all.
