@@ -58,6 +58,14 @@ def compile_file(model, path, *options):
     return path
 
 
+def refuse(api, error, kind, message):
+    """Expects that a call has returned such an error."""
+    assert error, "the call succeeded"
+    caught = api.errors.take(error)
+    assert type(caught) is kind, (caught.code, caught.message)
+    assert message in caught.message, caught.message
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("artifacts")
