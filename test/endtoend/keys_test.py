@@ -4,6 +4,8 @@ import os
 import re
 
 import numpy as np
+import pytest
+from conftest import model
 from native_test import (CONTENT, FILE, REFUSED, artifact, compile_native, run,
                          user)
 
@@ -40,6 +42,27 @@ def test_a_server_runs_what_a_machine_that_it_trusts_has_signed(artifact):
     own = key_of(divisi, "server").strip()
     assert own != line
     assert REFUSED + f"it is signed by '{own}', which is not trusted" in said
+
+
+@pytest.mark.sample("command")
+@pytest.mark.parametrize("command", [
+    ["run"], ["run", "--launch", 2], ["check", "--expect", "out.npz"],
+    ["check", "--expect", "out.npz", "--json"], ["bench", "--repeat", 1],
+    ["bench", "--repeat", 1, "--json"]], ids=lambda words: " ".join(
+        map(str, words)))
+def test_who_runs_without_it_is_told_that_bits_may_differ(divisi, command):
+    """Once, whatever runs it, and however many processes."""
+    m = model("bert")
+    compile_native(divisi, m, "--devices", 2)
+    run(divisi, "n.divisi", m) # writes out.npz
+    verb, *flags = command
+    inputs = [] if verb == "bench" else ["--inputs", m.inputs]
+    for name, times in ("user", 0), ("server", 1):
+        said = divisi(verb, "n.divisi", *inputs, *flags,
+                      env=user(divisi, name)).err
+        assert said.count(REFUSED) == times
+        assert said.count("Kernels without it round differently, so results "
+                          "may differ in their last bits") == times
 
 
 def test_keys_that_others_may_write_are_not_trusted(artifact):
