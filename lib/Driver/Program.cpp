@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -107,6 +108,35 @@ static long pagesOfProcess() {
 }
 
 static void onNoMemory() { giveUpForMemory(); }
+
+#ifndef __SANITIZE_ADDRESS__
+/// What these two give stands in for the C library's: oneDNN does not look
+/// whether it has got anything, or goes on with loops that need less memory and
+/// round differently.
+static void *allocate(size_t alignment, size_t size) {
+  void *memory = std::aligned_alloc(alignment, size);
+  if (!memory && size > 0) {
+    giveUpForMemory();
+  }
+  return memory;
+}
+
+extern "C" {
+[[gnu::visibility("default"), gnu::used]] void *malloc(size_t size) noexcept {
+  return allocate(alignof(std::max_align_t), size);
+}
+
+[[gnu::visibility("default"), gnu::used]] int
+posix_memalign(void **to, size_t alignment, size_t size) noexcept {
+  bool isPower = alignment != 0 && (alignment & (alignment - 1)) == 0;
+  if (!isPower || alignment % sizeof(void *) != 0) {
+    return EINVAL;
+  }
+  *to = allocate(alignment, size);
+  return 0;
+}
+}
+#endif
 
 /// Whether main() has returned, or it has been said why it does not; otherwise
 /// a library has ended the process.

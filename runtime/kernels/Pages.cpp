@@ -25,8 +25,8 @@ void *rt::allocatePages(int64_t bytes) {
   }
   bool isLarge = bytes >= page;
   int64_t size = (bytes + line - 1) / line * line;
-  void *memory = isLarge ? nullptr : std::aligned_alloc(line, size);
-  if (isLarge && posix_memalign(&memory, page, size) == 0) {
+  void *memory = std::aligned_alloc(isLarge ? page : line, size);
+  if (isLarge && memory) {
     // What is refused stays in small pages.
     (void)madvise(memory, bytes / page * page, MADV_HUGEPAGE);
   }

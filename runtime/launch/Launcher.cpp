@@ -56,8 +56,16 @@ static Status endOf(int state) {
   if (code > 128) {
     signal = code - 128;
   }
+  bool isOurs =
+      code != int(ExitCode::Internal) && code <= int(ExitCode::Version);
+  if (signal == 0 && !isOurs) {
+    return makeError(ExitCode::Device,
+                     "mpirun or a process has failed (exit "
+                     "code ",
+                     code, "), by the reason that it gives");
+  }
   if (signal == 0) {
-    return Status(ExitCode(code), "");
+    return Status(ExitCode(code), ""); // a process has said why
   }
   return makeError(ExitCode::Device, "a process was ended by signal ", signal,
                    " (", strsignal(signal), "), and all others with it");
@@ -276,10 +284,13 @@ Status divisi::rt::launchProcesses(const LaunchOptions &options,
   bool hasFailed = child < 0 || read(errors[0], &error, sizeof(error)) > 0;
   close(errors[0]);
   if (hasFailed) {
-    return Status(ExitCode::File,
-                  std::string("cannot start 'mpirun', which --launch needs: ") +
-                      std::strerror(error) +
-                      "; install it (Debian: openmpi-bin)");
+    bool isFull = error == EAGAIN || error == ENOMEM;
+    return makeError(
+        isFull ? ExitCode::Device : ExitCode::File,
+        "cannot start 'mpirun', which --launch needs: ", std::strerror(error),
+        isFull ? "; allow more processes (ulimit -u) or memory "
+                 "(ulimit -v)"
+               : "; install it (Debian: openmpi-bin)");
   }
   return waitFor(child, options.timeout, printed);
 }

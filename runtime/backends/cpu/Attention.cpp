@@ -180,22 +180,20 @@ private:
         row[e] *= factor;
       }
     }
-    return dnnl_sgemm('N', 'N', block.queries(), plan_.features, count, 1.0f,
-                      scores, count, rows(context, Value, block, keys.from),
-                      plan_.strides[Value][2], isFirst ? 0.0f : 1.0f, y,
-                      stride) == dnnl_success;
+    return isDone(
+        dnnl_sgemm('N', 'N', block.queries(), plan_.features, count, 1.0f,
+                   scores, count, rows(context, Value, block, keys.from),
+                   plan_.strides[Value][2], isFirst ? 0.0f : 1.0f, y, stride));
   }
 
   /// The products of the block's queries with `keys`.
   bool multiply(const LaunchContext &context, const QueryBlock &block,
                 const KeyBlock &keys, float *scores) const {
-    return dnnl_sgemm('N', 'T', block.queries(), keys.keys(), plan_.depth,
-                      float(plan_.scale),
-                      rows(context, Query, block, block.from),
-                      plan_.strides[Query][2],
-                      rows(context, Key, block, keys.from),
-                      plan_.strides[Key][2], 0.0f, scores,
-                      keys.keys()) == dnnl_success;
+    return isDone(dnnl_sgemm(
+        'N', 'T', block.queries(), keys.keys(), plan_.depth, float(plan_.scale),
+        rows(context, Query, block, block.from), plan_.strides[Query][2],
+        rows(context, Key, block, keys.from), plan_.strides[Key][2], 0.0f,
+        scores, keys.keys()));
   }
 
   /// Divides sums by that of their weights.

@@ -102,7 +102,7 @@ static PrimitiveDesc createPrimitive(const ConvPlan &plan,
       create(&desc, engine(), dnnl_forward_inference, algorithm, layouts[0],
              layouts[1], bias, layouts[2], strides.data(), dilations.data(),
              before.data(), after.data(), attr);
-  return PrimitiveDesc(status == dnnl_success ? desc : nullptr);
+  return PrimitiveDesc(isDone(status) ? desc : nullptr);
 }
 
 /// Of all that createPrimitive() sees, in bytes that no other has.

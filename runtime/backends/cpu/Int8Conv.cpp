@@ -164,11 +164,10 @@ bool Int8ConvPlan::makePrimitive(const CallSite &call,
   }
   dnnl_primitive_desc_t desc = nullptr;
   if (!made || !any ||
-      dnnl_convolution_forward_primitive_desc_create(
+      !isDone(dnnl_convolution_forward_primitive_desc_create(
           &desc, engine(), dnnl_forward_inference, dnnl_convolution_direct,
           x.wanted.get(), any.get(), bias.get(), y.wanted.get(), steps.data(),
-          dilations.data(), before.data(), after.data(),
-          made.get()) != dnnl_success) {
+          dilations.data(), before.data(), after.data(), made.get()))) {
     return false;
   }
   primitive.reset(desc);
@@ -227,10 +226,9 @@ bool Int8ConvPlan::make(const CallSite &call, bool hasValues) {
   }
   w.wanted.reset();
   dnnl_memory_desc_t wanted = nullptr;
-  if (dnnl_memory_desc_clone(&wanted,
-                             dnnl_primitive_desc_query_md(primitive.get(),
-                                                          dnnl_query_weights_md,
-                                                          0)) != dnnl_success) {
+  if (!isDone(dnnl_memory_desc_clone(
+          &wanted, dnnl_primitive_desc_query_md(primitive.get(),
+                                                dnnl_query_weights_md, 0)))) {
     return false;
   }
   w.wanted.reset(wanted);

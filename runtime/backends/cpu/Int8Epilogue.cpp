@@ -31,8 +31,8 @@ MemoryDesc retyped(const_dnnl_memory_desc_t like, dnnl_data_type_t type) {
   dnnl_memory_desc_query(like, dnnl_query_dims, &dims);
   dnnl_memory_desc_query(like, dnnl_query_strides, &strides);
   dnnl_memory_desc_query(like, dnnl_query_ndims_s32, &rank);
-  return dnnl_memory_desc_create_with_strides(&desc, rank, *dims, type,
-                                              *strides) == dnnl_success
+  return isDone(dnnl_memory_desc_create_with_strides(&desc, rank, *dims, type,
+                                                     *strides))
              ? MemoryDesc(desc)
              : nullptr;
 }
@@ -410,7 +410,7 @@ bool Int8Epilogue::addTo(dnnl_primitive_attr_t attr, const CallSite &site,
                          const MemoryDesc &channels,
                          const_dnnl_memory_desc_t result) {
   dnnl_post_ops_t made = nullptr;
-  if (dnnl_post_ops_create(&made) != dnnl_success) {
+  if (!isDone(dnnl_post_ops_create(&made))) {
     return false;
   }
   Owner<dnnl_post_ops, dnnl_post_ops_destroy> ops(made);
@@ -428,11 +428,11 @@ bool Int8Epilogue::addTo(dnnl_primitive_attr_t attr, const CallSite &site,
                                                   descs_[next++].get())
                     : dnnl_post_ops_append_eltwise(made, op.algorithm, op.alpha,
                                                    op.beta);
-    if (status != dnnl_success) {
+    if (!isDone(status)) {
       return false;
     }
   }
-  return dnnl_primitive_attr_set_post_ops(attr, made) == dnnl_success;
+  return isDone(dnnl_primitive_attr_set_post_ops(attr, made));
 }
 
 } // namespace divisi::rt::cpu

@@ -139,10 +139,10 @@ bool Int8MatmulPlan::makePrimitive(const CallSite &call) {
       attr(call, 1 << (rank - 1), channels, descs[ResultMatrix].get());
   dnnl_primitive_desc_t desc = nullptr;
   if (!any || !made ||
-      dnnl_matmul_primitive_desc_create(
+      !isDone(dnnl_matmul_primitive_desc_create(
           &desc, engine(), descs[LeftMatrix].get(),
           isConstant ? any.get() : descs[RightMatrix].get(), bias.get(),
-          descs[ResultMatrix].get(), made.get()) != dnnl_success) {
+          descs[ResultMatrix].get(), made.get()))) {
     return false;
   }
   primitive.reset(desc);

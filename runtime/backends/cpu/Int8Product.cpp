@@ -70,13 +70,12 @@ PrimitiveAttr Int8Plan::attr(const CallSite &call, int scaled,
   if (!attr) {
     return nullptr;
   }
-  auto isSet = [](dnnl_status_t status) { return status == dnnl_success; };
-  bool done = !epilogue.scales() || isSet(dnnl_primitive_attr_set_scales_mask(
+  bool done = !epilogue.scales() || isDone(dnnl_primitive_attr_set_scales_mask(
                                         attr.get(), DNNL_ARG_WEIGHTS,
                                         epilogue.scaleAt() ? 0 : scaled));
   for (size_t i : {size_t(0), size_t(1)}) {
     done &= (zeros[i] == 0 && !zeroAt[i]) ||
-            isSet(dnnl_primitive_attr_set_zero_points_mask(
+            isDone(dnnl_primitive_attr_set_zero_points_mask(
                 attr.get(), i == 0 ? DNNL_ARG_SRC : DNNL_ARG_WEIGHTS, 0));
   }
   done = done && epilogue.addTo(attr.get(), call, channels, result);

@@ -94,10 +94,10 @@ static PrimitiveDesc makeInnerProduct(const MatmulPlan &plan,
   MemoryDesc any = describeAny({plan.product.n, plan.product.k},
                                typeOf(plan.operands[0].type));
   dnnl_primitive_desc_t desc = nullptr;
-  if (!any || dnnl_inner_product_forward_primitive_desc_create(
-                  &desc, engine(), dnnl_forward_inference,
-                  plan.descs[LeftMatrix].get(), any.get(), nullptr,
-                  plan.descs[ResultMatrix].get(), attr.get()) != dnnl_success) {
+  if (!any ||
+      !isDone(dnnl_inner_product_forward_primitive_desc_create(
+          &desc, engine(), dnnl_forward_inference, plan.descs[LeftMatrix].get(),
+          any.get(), nullptr, plan.descs[ResultMatrix].get(), attr.get()))) {
     return nullptr;
   }
   return PrimitiveDesc(desc);
@@ -110,9 +110,9 @@ static PrimitiveDesc makeMatmul(const MatmulPlan &plan,
   const auto &[a, b, c] = plan.descs;
   dnnl_primitive_desc_t desc = nullptr;
   if (!any ||
-      dnnl_matmul_primitive_desc_create(
+      !isDone(dnnl_matmul_primitive_desc_create(
           &desc, engine(), a.get(), plan.constantRight ? any.get() : b.get(),
-          nullptr, c.get(), attr.get()) != dnnl_success) {
+          nullptr, c.get(), attr.get()))) {
     return nullptr;
   }
   return PrimitiveDesc(desc);

@@ -10,7 +10,8 @@
 
 #include "divisi/runtime/backends/cpu/CpuInstructions.h"
 
-#include <cstdlib>
+#include <new>
+#include <sys/mman.h>
 
 unsigned divisi::rt::cpuInstructions() {
   return unsigned(dnnl_get_effective_cpu_isa());
@@ -18,10 +19,33 @@ unsigned divisi::rt::cpuInstructions() {
 
 namespace divisi::rt::cpu {
 
+/// Whether the process may not have more: its code that oneDNN makes has 256
+/// KiB each, and where it gets none, it says that something has failed.
+static bool isOutOfMemory() {
+  constexpr size_t some = size_t(16) << 20;
+  void *place =
+      mmap(nullptr, some, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED) {
+    return true;
+  }
+  munmap(place, some);
+  return false;
+}
+
+bool isDone(dnnl_status_t status) {
+  if (status == dnnl_out_of_memory ||
+      (status == dnnl_runtime_error && isOutOfMemory())) {
+    if (std::new_handler handler = std::get_new_handler()) {
+      handler();
+    }
+    std::__throw_bad_alloc();
+  }
+  return status == dnnl_success;
+}
+
 static dnnl_engine_t makeEngine() {
   dnnl_engine_t engine = nullptr;
-  return dnnl_engine_create(&engine, dnnl_cpu, 0) == dnnl_success ? engine
-                                                                  : nullptr;
+  return isDone(dnnl_engine_create(&engine, dnnl_cpu, 0)) ? engine : nullptr;
 }
 
 dnnl_engine_t engine() {
@@ -59,9 +83,8 @@ MemoryDesc describe(const Dims &dims, const Dims &strides,
                     dnnl_data_type_t type) {
   dnnl_memory_desc_t desc = nullptr;
   if (dims.empty() || dims.size() > DNNL_MAX_NDIMS ||
-      dnnl_memory_desc_create_with_strides(&desc, int(dims.size()), dims.data(),
-                                           type,
-                                           strides.data()) != dnnl_success) {
+      !isDone(dnnl_memory_desc_create_with_strides(
+          &desc, int(dims.size()), dims.data(), type, strides.data()))) {
     return nullptr;
   }
   return MemoryDesc(desc);
@@ -70,9 +93,8 @@ MemoryDesc describe(const Dims &dims, const Dims &strides,
 MemoryDesc describeAny(const Dims &dims, dnnl_data_type_t type) {
   dnnl_memory_desc_t desc = nullptr;
   if (dims.empty() || dims.size() > DNNL_MAX_NDIMS ||
-      dnnl_memory_desc_create_with_tag(&desc, int(dims.size()), dims.data(),
-                                       type,
-                                       dnnl_format_tag_any) != dnnl_success) {
+      !isDone(dnnl_memory_desc_create_with_tag(
+          &desc, int(dims.size()), dims.data(), type, dnnl_format_tag_any))) {
     return nullptr;
   }
   return MemoryDesc(desc);
@@ -80,7 +102,7 @@ MemoryDesc describeAny(const Dims &dims, dnnl_data_type_t type) {
 
 PrimitiveAttr scratchpadAttr() {
   dnnl_primitive_attr_t attr = nullptr;
-  if (dnnl_primitive_attr_create(&attr) != dnnl_success) {
+  if (!isDone(dnnl_primitive_attr_create(&attr))) {
     return nullptr;
   }
   PrimitiveAttr owner(attr);
@@ -104,11 +126,16 @@ bool hasPlainPostOps(const_dnnl_primitive_desc_t desc) {
   return nameOf(desc).find(":gemm:") != std::string_view::npos;
 }
 
-void Bytes::Free::operator()(void *data) const { std::free(data); }
+static constexpr std::align_val_t kAlignment{64};
+
+void Bytes::Free::operator()(std::byte *data) const {
+  ::operator delete(data, kAlignment);
+}
 
 Bytes::Bytes(size_t size)
     : size_(int64_t(size)),
-      data_(size ? std::aligned_alloc(64, (size + 63) / 64 * 64) : nullptr) {}
+      data_(size ? static_cast<std::byte *>(::operator new(size, kAlignment))
+                 : nullptr) {}
 
 int64_t scratchpadBytes(const_dnnl_primitive_desc_t desc) {
   return int64_t(dnnl_memory_desc_get_size(
@@ -118,14 +145,14 @@ int64_t scratchpadBytes(const_dnnl_primitive_desc_t desc) {
 Primitive::Primitive(const_dnnl_primitive_desc_t desc) {
   dnnl_primitive_t primitive = nullptr;
   dnnl_stream_t stream = nullptr;
-  if (!desc || dnnl_stream_create(&stream, engine(),
-                                  dnnl_stream_default_flags) != dnnl_success) {
+  if (!desc || !isDone(dnnl_stream_create(&stream, engine(),
+                                          dnnl_stream_default_flags))) {
     return;
   }
   stream_.reset(stream);
   const_dnnl_memory_desc_t scratchpad =
       dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-  if (dnnl_primitive_create(&primitive, desc) != dnnl_success) {
+  if (!isDone(dnnl_primitive_create(&primitive, desc))) {
     return;
   }
   primitive_.reset(primitive);
@@ -134,8 +161,7 @@ Primitive::Primitive(const_dnnl_primitive_desc_t desc) {
 
 void Primitive::bind(int argument, const_dnnl_memory_desc_t desc) {
   dnnl_memory_t memory = nullptr;
-  if (dnnl_memory_create(&memory, desc, engine(), DNNL_MEMORY_NONE) !=
-      dnnl_success) {
+  if (!isDone(dnnl_memory_create(&memory, desc, engine(), DNNL_MEMORY_NONE))) {
     primitive_.reset();
   }
   memories_.emplace_back(memory);
@@ -155,9 +181,9 @@ bool Primitive::run(std::span<const void *const> data, void *scratchpad) const {
                                 i == 0 ? scratchpad
                                        : const_cast<void *>(data[i - 1]));
   }
-  return dnnl_primitive_execute(primitive_.get(), stream_.get(), int(count),
-                                arguments) == dnnl_success &&
-         dnnl_stream_wait(stream_.get()) == dnnl_success;
+  return isDone(dnnl_primitive_execute(primitive_.get(), stream_.get(),
+                                       int(count), arguments)) &&
+         isDone(dnnl_stream_wait(stream_.get()));
 }
 
 std::shared_ptr<const dnnl_primitive_desc>
@@ -182,8 +208,8 @@ PrimitiveDesc describeReorder(const_dnnl_memory_desc_t from,
   PrimitiveAttr attr = scratchpadAttr();
   dnnl_primitive_desc_t desc = nullptr;
   if (dnnl_memory_desc_equal(from, to) || !attr ||
-      dnnl_reorder_primitive_desc_create(&desc, from, engine(), to, engine(),
-                                         attr.get()) != dnnl_success) {
+      !isDone(dnnl_reorder_primitive_desc_create(&desc, from, engine(), to,
+                                                 engine(), attr.get()))) {
     return nullptr;
   }
   return PrimitiveDesc(desc);

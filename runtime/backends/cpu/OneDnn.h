@@ -28,6 +28,11 @@ namespace divisi::rt::cpu {
 /// The one CPU engine; null if oneDNN cannot make one.
 dnnl_engine_t engine();
 
+/// Whether oneDNN has done what it was asked for. Where it has no memory this
+/// ends as operator new does: what has run out is no reason to compute by other
+/// kernels, which round differently.
+bool isDone(dnnl_status_t status);
+
 /// Lets `Destroy` end a handle.
 template <typename Handle, dnnl_status_t (*Destroy)(Handle)> struct Destroyer {
   void operator()(Handle handle) const { Destroy(handle); }
@@ -101,9 +106,9 @@ public:
 private:
   int64_t size_ = 0;
   struct Free {
-    void operator()(void *data) const;
+    void operator()(std::byte *data) const;
   };
-  std::unique_ptr<void, Free> data_;
+  std::unique_ptr<std::byte, Free> data_;
 };
 
 /// Parts of a workspace, one after the other, each aligned to 64.

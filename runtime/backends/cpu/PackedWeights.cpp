@@ -28,8 +28,7 @@ static int rankOf(const_dnnl_memory_desc_t desc) {
 static Dims numbersOf(const_dnnl_memory_desc_t desc, dnnl_query_t query,
                       int count) {
   const dnnl_dims_t *values = nullptr;
-  if (count == 0 ||
-      dnnl_memory_desc_query(desc, query, &values) != dnnl_success) {
+  if (count == 0 || !isDone(dnnl_memory_desc_query(desc, query, &values))) {
     return {};
   }
   return Dims(*values, *values + count);
@@ -209,7 +208,7 @@ bool PackingBoxes::place(const Dims &begin, const Dims &extents, std::byte *box,
       isWhole ? dnnl_memory_desc_clone(&made, to_)
               : dnnl_memory_desc_create_submemory(&made, to_, extents.data(),
                                                   offsets.data());
-  MemoryDesc to(status == dnnl_success ? made : nullptr);
+  MemoryDesc to(isDone(status) ? made : nullptr);
   if (!from || !to) {
     return false;
   }

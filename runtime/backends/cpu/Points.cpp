@@ -106,9 +106,9 @@ static PrimitiveDesc makeEltwise(const CallSite &site, MemoryDesc &memory) {
   auto [alpha, beta] = eltwiseArguments(*algorithm);
   dnnl_primitive_desc_t desc = nullptr;
   if (!memory || !attr ||
-      dnnl_eltwise_forward_primitive_desc_create(
+      !isDone(dnnl_eltwise_forward_primitive_desc_create(
           &desc, engine(), dnnl_forward_inference, *algorithm, memory.get(),
-          memory.get(), alpha, beta, attr.get()) != dnnl_success) {
+          memory.get(), alpha, beta, attr.get()))) {
     return nullptr;
   }
   return PrimitiveDesc(desc);
@@ -120,12 +120,12 @@ static PrimitiveDesc makeSoftmax(const CallSite &site, MemoryDesc &memory) {
   PrimitiveAttr attr = scratchpadAttr();
   dnnl_primitive_desc_t desc = nullptr;
   if (!memory || !attr ||
-      dnnl_softmax_forward_primitive_desc_create(
+      !isDone(dnnl_softmax_forward_primitive_desc_create(
           &desc, engine(), dnnl_forward_inference,
           site.attributes.getInt("log") ? dnnl_softmax_log
                                         : dnnl_softmax_accurate,
           memory.get(), memory.get(), int(site.attributes.getInt("axis")),
-          attr.get()) != dnnl_success) {
+          attr.get()))) {
     return nullptr;
   }
   return PrimitiveDesc(desc);
@@ -149,10 +149,10 @@ static PrimitiveDesc makeNormalize(const CallSite &site, MemoryDesc &memory) {
   PrimitiveAttr attr = scratchpadAttr();
   dnnl_primitive_desc_t desc = nullptr;
   if (!memory || !statistics || !attr ||
-      dnnl_layer_normalization_forward_primitive_desc_create(
+      !isDone(dnnl_layer_normalization_forward_primitive_desc_create(
           &desc, engine(), dnnl_forward_inference, memory.get(), memory.get(),
           statistics.get(), float(site.attributes.getFloat("epsilon")), 0,
-          attr.get()) != dnnl_success) {
+          attr.get()))) {
     return nullptr;
   }
   return PrimitiveDesc(desc);

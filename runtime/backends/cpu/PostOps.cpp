@@ -337,7 +337,7 @@ bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result,
     return true;
   }
   dnnl_post_ops_t made = nullptr;
-  if (dnnl_post_ops_create(&made) != dnnl_success) {
+  if (!isDone(dnnl_post_ops_create(&made))) {
     return false;
   }
   Owner<dnnl_post_ops, dnnl_post_ops_destroy> ops(made);
@@ -348,11 +348,11 @@ bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result,
         : describeOperand(op, result, groups)
             ? dnnl_post_ops_append_binary(made, op.algorithm, op.desc.get())
             : dnnl_unimplemented;
-    if (status != dnnl_success) {
+    if (!isDone(status)) {
       return false;
     }
   }
-  return dnnl_primitive_attr_set_post_ops(attr, made) == dnnl_success;
+  return isDone(dnnl_primitive_attr_set_post_ops(attr, made));
 }
 
 std::string PostOps::name() const {
