@@ -16,12 +16,15 @@ from ._errors import (Cancelled, DeviceError, DivisiWarning, Error, FileError,
                       InfeasibleError, InternalError, InvalidError, NoPlanError,
                       ResultsDifferError, UnsupportedError, UsageError,
                       VersionError)
+from ._plan import Explanation, Operators, Plan, compile, plan
+from ._progress import Progress
 from ._session import DeviceMemory, Session, State
 from ._tensors import Value
 
 __all__ = [
     "Artifact", "Cancelled", "DeviceError", "DeviceMemory", "DivisiWarning",
-    "Entry", "Error", "FileError", "InfeasibleError", "InternalError",
-    "InvalidError", "NoPlanError", "ResultsDifferError", "Session", "State",
-    "UnsupportedError", "UsageError", "Value", "VersionError", "load",
+    "Entry", "Error", "Explanation", "FileError", "InfeasibleError",
+    "InternalError", "InvalidError", "NoPlanError", "Operators", "Plan",
+    "Progress", "ResultsDifferError", "Session", "State", "UnsupportedError",
+    "UsageError", "Value", "VersionError", "compile", "load", "plan",
 ]

@@ -1,0 +1,331 @@
+"""Plans: made from models in every form, explained, compiled, interrupted."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import onnx
+import pytest
+from conftest import ROOT, compile_file, model_of, perceptron
+
+import divisi
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    path = tmp_path / "model.onnx"
+    onnx.save(perceptron(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def plan():
+    with divisi.plan(perceptron(), devices=2) as made:
+        yield made
+
+
+def test_model_in_every_form(model_file, x):
+    expected = divisi.Session(divisi.compile(model_file, devices=2)).run(x)["y"]
+    content = model_file.read_bytes()
+    for model in (str(model_file), content, bytearray(content), perceptron()):
+        artifact = divisi.compile(model, devices=2)
+        assert artifact.devices == 2
+        np.testing.assert_array_equal(divisi.Session(artifact).run(x)["y"],
+                                      expected)
+
+
+def test_artifact_is_that_of_the_command_line(model_file, tmp_path):
+    compile_file(model_file, tmp_path / "cli.divisi", "--devices=2")
+    kept = divisi.compile(model_file, devices=2)
+    written = divisi.compile(model_file, tmp_path / "api.divisi", devices=2)
+    expected = (tmp_path / "cli.divisi").read_bytes()
+    assert bytes(kept) == bytes(written) == expected
+    assert kept.path is None and written.path == tmp_path / "api.divisi"
+    kept.save(tmp_path / "copy.divisi")
+    assert (tmp_path / "copy.divisi").read_bytes() == expected
+
+
+@pytest.mark.parametrize("form", ["bytes", "proto"])
+def test_external_data(tmp_path, x, form):
+    onnx.save(perceptron(), tmp_path / "m.onnx", save_as_external_data=True,
+              location="m.data", size_threshold=0)
+    path = tmp_path / "m.onnx"
+    expected = divisi.Session(divisi.compile(path)).run(x)["y"]
+    model = path.read_bytes() if form == "bytes" else onnx.load(
+        path, load_external_data=False)
+    session = divisi.Session(divisi.compile(model, external_data=tmp_path))
+    np.testing.assert_array_equal(session.run(x)["y"], expected)
+    if form == "proto":  # It is the caller's.
+        assert model.graph.initializer[0].data_location == \
+            onnx.TensorProto.EXTERNAL
+    with pytest.raises(divisi.UsageError, match="for a model that is no file"):
+        divisi.plan(path, external_data=tmp_path)
+
+
+def test_external_weights_need_a_path(model_file, tmp_path):
+    onnx.save(perceptron(), tmp_path / "m.onnx", save_as_external_data=True,
+              location="m.data", size_threshold=0)
+    with divisi.plan(tmp_path / "m.onnx", weights="external") as plan:
+        with pytest.raises(divisi.UsageError, match="give compile.. a path"):
+            plan.compile()
+        artifact = plan.compile(tmp_path / "m.divisi")
+    assert divisi.Session(artifact).run(np.ones((8, 16), "f4"))["y"].shape
+
+
+def test_options_are_those_of_the_command_line(tmp_path):
+    model = model_of(
+        "m (float[N, 4] x, int64[2] s) => (float[M, K] y)"
+        "{ a = Relu(x) y = Reshape(a, s) }")
+    plan = divisi.plan(model, devices=4, mesh={"a": 2, "b": 2},
+                       dims={"N": 6}, constants={"s": np.array([8, 3])},
+                       memory_limit="1GiB", shapes={"x": (6, 4)}, seed=3,
+                       no_overlap=True, progress=False)
+    data = plan.explain("dict")
+    assert data["memory"]["limit_is_given"] and data["plan"]["seed"] == 3
+    assert data["grids"][0]["axes"].startswith("(a=2, b=2)")
+    session = divisi.Session(plan.compile())
+    x = np.arange(24, dtype="f4").reshape(6, 4)
+    np.testing.assert_array_equal(session.run(x)["y"], x.reshape(8, 3))
+
+
+@pytest.mark.parametrize("options, kind, message", [
+    ({"foo": 1}, divisi.UsageError, "unknown option '--foo'"),
+    ({"devices": 0}, divisi.UsageError, "number of devices is 0"),
+    ({"output": "x"}, divisi.UsageError, "output"),
+    ({"shapes": {"x": 3}}, divisi.UsageError, "input 'x': got 3"),
+    ({"shapes": 3}, divisi.UsageError, "shapes: got a int, expected a mapping"),
+    ({"memory_limit": 10}, divisi.InfeasibleError, "memory limit of 10 bytes"),
+    ({"cluster": "a\0b"}, divisi.UsageError, "no byte 0"),
+    ({"cluster": "/none.yaml"}, divisi.FileError, "none.yaml")])
+def test_wrong_options(options, kind, message):
+    with pytest.raises(kind, match=message) as caught:
+        divisi.plan(perceptron(), **options)
+    assert caught.value.code == kind.code
+
+
+@pytest.mark.parametrize("model, kind, message", [
+    ("/none.onnx", divisi.FileError, "none.onnx"),
+    (b"", divisi.InvalidError, ""), (b"\x08\x0a" * 9, divisi.InvalidError, ""),
+    (3, divisi.UsageError, "is a int; expected a path"),
+    (None, divisi.UsageError, "expected a path, bytes or an onnx.ModelProto")])
+def test_wrong_models(model, kind, message):
+    with pytest.raises(kind, match=message or "."):
+        divisi.plan(model)
+
+
+def test_unsupported_operator_is_named():
+    model = model_of("m (float[2] x) => (float[2] y) { y = com.x.Foo(x) }")
+    model.opset_import.append(onnx.helper.make_opsetid("com.x", 1))
+    model.graph.node[0].domain, model.graph.node[0].op_type = "com.x", "Foo"
+    with pytest.raises(divisi.UnsupportedError, match="Foo") as caught:
+        divisi.plan(model)
+    assert isinstance(caught.value, NotImplementedError)
+
+
+def test_plan_is_explained(plan):
+    text = plan.explain()
+    assert isinstance(text, str) and "on one device" in repr(text)
+    data = plan.explain("dict")
+    assert plan.price == data["predicted_nanoseconds"] / 1e9 > 0
+    assert set(plan["*"].split) == {row["node"] for row in data["rows"]
+                                    if row["op"].startswith("nn.")}
+    page = plan._repr_html_()
+    assert "<table>" in page and "speed-up" in page and "nn.matmul" in page
+    assert "us" in repr(plan) or "ns" in repr(plan)
+    with pytest.raises(divisi.UsageError, match="'text' or 'dict'"):
+        plan.explain("pdf")
+
+
+def test_html_shows_names_as_they_are():
+    model = perceptron()
+    model.graph.node[0].name = "<script>&"
+    with divisi.plan(model, devices=2) as plan:
+        page = plan._repr_html_()
+    assert "&lt;script&gt;&amp;" in page and "<script>" not in page
+
+
+def test_plan_is_dumped_and_read_again(plan, tmp_path, x):
+    assert "spmd.split" in plan.dump() and "exec.program" in plan.dump("lower")
+    with pytest.raises(divisi.UsageError, match="no stage 'x'"):
+        plan.dump("x")
+    plan_file = tmp_path / "plan.mlir"
+    plan_file.write_text(plan.dump())
+    again = divisi.compile(plan_file)
+    assert again.devices == 2 and bytes(again) == bytes(plan.compile())
+    np.testing.assert_array_equal(
+        divisi.Session(again).run(x)["y"],
+        divisi.Session(plan.compile()).run(x)["y"])
+
+
+def test_plan_works_no_more_once_closed():
+    made = divisi.plan(perceptron())
+    made.close()
+    made.close()
+    for call in (made.compile, made.explain, made.dump):
+        with pytest.raises(divisi.UsageError, match="the plan is closed"):
+            call()
+    made.cancel()
+
+
+def test_compilers_end_with_their_plans():
+    def children():
+        return set(subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(os.getpid())],
+            capture_output=True, text=True).stdout.split())
+
+    before = children()
+    plans = [divisi.plan(perceptron()) for _ in range(3)]
+    assert len(children() - before) >= 3
+    del plans
+    gc.collect()
+    assert len(children() - before) <= 1  # ps itself
+
+
+def test_progress_is_told():
+    told = []
+    divisi.compile(perceptron(), devices=2, progress=told.append)
+    phases = [progress.phase for progress in told]
+    assert phases.index("import") < phases.index("plan") < phases.index("emit")
+    assert "" in phases
+    best = [progress for progress in told if progress.best is not None]
+    assert best and "plan: " in str(best[-1])
+
+
+def test_exception_of_a_progress_ends_the_call():
+    def fail(progress):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        divisi.plan(perceptron(), progress=fail)
+
+
+def test_progress_can_cancel():
+    def stop(progress):
+        if progress.phase == "partition":
+            progress.cancel()
+            time.sleep(0.2)
+
+    plan = divisi.plan(perceptron(), devices=2, progress=stop)
+    with pytest.raises(divisi.Cancelled):
+        plan.compile()
+    with pytest.raises(divisi.Cancelled, match="make another one"):
+        plan.compile()
+
+
+def deep():
+    """A model whose search for 96 devices takes seconds."""
+    random = np.random.default_rng(0)
+    names = [f"{kind}{i}" for i in range(6) for kind in "wv"]
+    return model_of(
+        "m (float[96, 96] x0) => (float[96, 96] x6) {" + "".join(
+            f"a{i} = MatMul(x{i}, w{i}) b{i} = Relu(a{i}) "
+            f"c{i} = MatMul(b{i}, v{i}) d{i} = Softmax(c{i}) "
+            f"x{i + 1} = Add(d{i}, x{i})" for i in range(6)) + "}",
+        **{name: random.standard_normal((96, 96), np.float32)
+           for name in names})
+
+
+PROGRAM = """
+    import os, signal, sys, threading, time, warnings
+    warnings.simplefilter("ignore")
+    import divisi
+    seen = []
+    def interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+    def progress(p):
+        if p.best is not None and not seen:
+            seen.append(1)
+            {interrupts}
+    start = time.monotonic()
+    try:
+        plan = divisi.plan(sys.argv[1], devices=96, time_limit=30,
+                           progress=progress)
+        print("plan", plan.interrupted)
+        plan.compile()
+    except KeyboardInterrupt:
+        print("interrupted")
+    assert time.monotonic() - start < 20
+"""
+
+
+@pytest.mark.parametrize("count, expected", [(1, ["plan", "True"]),
+                                             (2, ["interrupted"])])
+def test_keyboard_interrupt(tmp_path, count, expected):
+    """Once keeps the best plan, twice ends the compiler."""
+    onnx.save(deep(), tmp_path / "deep.onnx")
+    text = textwrap.dedent(PROGRAM).replace(
+        "{interrupts}", f"for _ in range({count}): interrupt()")
+    done = subprocess.run(
+        [sys.executable, "-c", text, tmp_path / "deep.onnx"], timeout=60,
+        env=dict(os.environ, PYTHONPATH=f"{ROOT / 'python'}"),
+        capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == expected
+
+
+def test_cancel_from_another_thread_keeps_the_best_plan(tmp_path):
+    def cancel(progress):
+        if progress.best is not None:
+            threading.Thread(target=progress.cancel).start()
+
+    start = time.monotonic()
+    with divisi.plan(deep(), devices=96, time_limit=30, progress=cancel) as plan:
+        assert time.monotonic() - start < 15
+        assert not plan.interrupted and plan.dump()
+
+
+def test_line_on_a_terminal(model_file):
+    import pty
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import divisi, sys\n"
+         "divisi.compile(sys.argv[1], devices=2)", model_file],
+        env=dict(os.environ, PYTHONPATH=f"{ROOT / 'python'}"), stderr=child,
+        stdout=subprocess.PIPE)
+    os.close(child)
+    shown = b""
+    try:
+        while piece := os.read(parent, 4096):
+            shown += piece
+    except OSError:
+        pass  # How a terminal ends.
+    os.close(parent)
+    assert process.wait(30) == 0 and process.stdout.read() == b""
+    process.stdout.close()
+    assert b"\rdivisi: import" in shown and shown.endswith(b"\r\x1b[K")
+
+
+def test_line_in_a_notebook(monkeypatch):
+    """IPython is not installed with the tests: this is what it is asked for."""
+    from types import SimpleNamespace
+    shown = []
+    handle = SimpleNamespace(update=shown.append)
+    display = SimpleNamespace(
+        HTML=str, display=lambda content, display_id: shown.append(content)
+        or handle)
+    package = SimpleNamespace(
+        get_ipython=lambda: SimpleNamespace(kernel=1), display=display)
+    monkeypatch.setitem(sys.modules, "IPython", package)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    divisi.compile(perceptron(), devices=2)
+    assert shown[0] == "<code>divisi: import</code>"
+    assert shown[-1] == "<code>divisi: emit</code>"
+
+
+def test_interrupt_of_python_is_not_lost():
+    """A handler of the caller's own is not ours to call."""
+    got = []
+    before = signal.signal(signal.SIGINT, lambda *_: got.append(1))
+    try:
+        plan = divisi.plan(perceptron(), progress=lambda p: os.kill(
+            os.getpid(), signal.SIGINT) if p.phase == "plan" else None)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert got and not plan.interrupted
