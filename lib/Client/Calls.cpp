@@ -16,6 +16,11 @@ Status divisi::checkHandle(const divisi_compilation *compilation) {
   return Handle::check(compilation, divisi_compilation::kind, "compilation");
 }
 
+static Status cancelled() {
+  return Status(kCancelled, "the compilation was cancelled; make another one "
+                            "to go on");
+}
+
 namespace {
 
 /// Makes its thread the one that is in a call.
@@ -35,6 +40,9 @@ public:
     if (isTaken_) {
       std::lock_guard lock(of_.mutex);
       of_.isInCall = false;
+      if (of_.cancels > 1 && of_.dead.isOk()) {
+        of_.dead = cancelled(); // The process was killed, answer or not.
+      }
     }
   }
   Turn(const Turn &) = delete;
@@ -97,8 +105,7 @@ static Status bury(divisi_compilation &of, const Status &reason) {
   of.worker.end();
   std::lock_guard lock(of.mutex);
   of.dead = of.cancels > 0 || reason.code() == kCancelled
-                ? Status(kCancelled, "the compilation was cancelled; make "
-                                     "another one to go on")
+                ? cancelled()
                 : Status(reason.code(),
                          "the compilation has ended: " + reason.message());
   return of.cancels > 0 ? of.dead : reason;

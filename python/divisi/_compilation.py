@@ -27,12 +27,16 @@ def interruptible(work: Callable[[], Any], cancel: Callable[[], None]) -> int:
         work()
         return 0
     failure: list[BaseException] = []
+    # Thread.join() that was interrupted takes a thread for ended, in 3.11.
+    is_done = threading.Event()
 
     def guarded() -> None:
         try:
             work()
         except BaseException as error:
             failure.append(error)
+        finally:
+            is_done.set()
 
     thread = threading.Thread(target=guarded, name="divisi", daemon=True)
     interrupts, is_started = 0, False
@@ -41,15 +45,17 @@ def interruptible(work: Callable[[], Any], cancel: Callable[[], None]) -> int:
             if not is_started:
                 is_started = True
                 thread.start()
-            thread.join()
+            is_done.wait()
             break
         except KeyboardInterrupt:
             interrupts += 1
             cancel()
+    if interrupts and failure and isinstance(failure[0], Cancelled):
+        raise KeyboardInterrupt from failure[0]
     if failure:
-        if interrupts and isinstance(failure[0], Cancelled):
-            raise KeyboardInterrupt from failure[0]
         raise failure[0]
+    if interrupts > 1:  # It has answered just before it was ended.
+        raise KeyboardInterrupt
     return interrupts
 
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 
 import numpy as np
 import onnx
@@ -82,6 +83,7 @@ def test_options_are_those_of_the_command_line(tmp_path):
     model = model_of(
         "m (float[N, 4] x, int64[2] s) => (float[M, K] y)"
         "{ a = Relu(x) y = Reshape(a, s) }")
+    warnings.simplefilter("ignore", divisi.DivisiWarning)
     plan = divisi.plan(model, devices=4, mesh={"a": 2, "b": 2},
                        dims={"N": 6}, constants={"s": np.array([8, 3])},
                        memory_limit="1GiB", shapes={"x": (6, 4)}, seed=3,
@@ -279,6 +281,20 @@ def test_cancel_from_another_thread_keeps_the_best_plan(tmp_path):
     with divisi.plan(deep(), devices=96, time_limit=30, progress=cancel) as plan:
         assert time.monotonic() - start < 15
         assert not plan.interrupted and plan.dump()
+
+
+def test_plan_that_is_cancelled_twice_is_no_more(tmp_path):
+    """Also where the search has ended before it was cancelled again."""
+    def cancel(progress):
+        if progress.best is not None:
+            progress.cancel()
+            time.sleep(0.3)
+            progress.cancel()
+
+    plan = None
+    with pytest.raises(divisi.Cancelled, match="make another one"):
+        plan = divisi.plan(deep(), devices=96, time_limit=30, progress=cancel)
+        plan.dump()
 
 
 def test_line_on_a_terminal(model_file):
