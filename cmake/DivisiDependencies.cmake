@@ -16,7 +16,6 @@ if(NOT EXISTS ${DIVISI_PREFIX}/stamp)
 endif()
 set(DIVISI_PYTHON ${DIVISI_PREFIX}/venv/bin/python)
 
-# LLVM and MLIR, as two shared libraries: links stay quick.
 find_package(MLIR REQUIRED CONFIG PATHS /usr/lib/llvm-22 NO_DEFAULT_PATH)
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
   message(FATAL_ERROR "found LLVM ${LLVM_VERSION}, expected 22")
@@ -39,6 +38,29 @@ add_library(divisi::llvm_support ALIAS divisi_llvm_support)
 set_target_properties(divisi_llvm_support PROPERTIES
   IMPORTED_LOCATION ${LLVM_LIBRARY_DIR}/libLLVMSupport.a
   INTERFACE_LINK_LIBRARIES divisi_llvm_demangle)
+
+# divisi::mlir: MLIR and LLVM, as two shared libraries, so that the links of tests
+# stay quick; in a program with the property DIVISI_OWN_LLVM, what it needs of
+# their archives: a tenth of both, without Z3, libxml2 and ICU, which libLLVM
+# loads. Archives and compressed debug information need libzstd.
+find_library(DIVISI_ZSTD NAMES libzstd.so.1)
+if(NOT DIVISI_ZSTD)
+  message(FATAL_ERROR
+    "found no libzstd.so.1 (Debian: libzstd1), which LLVM needs")
+endif()
+file(GLOB archives
+  ${LLVM_LIBRARY_DIR}/libMLIR*.a ${LLVM_LIBRARY_DIR}/libLLVM*.a)
+list(FILTER archives EXCLUDE REGEX "CAPI")
+list(JOIN archives "," archives)
+add_library(divisi_llvm_archives INTERFACE)
+target_link_libraries(divisi_llvm_archives INTERFACE
+  "$<LINK_GROUP:RESCAN,${archives}>" ${DIVISI_ZSTD})
+target_link_options(divisi_llvm_archives INTERFACE -Wl,--gc-sections)
+add_library(divisi_mlir INTERFACE)
+add_library(divisi::mlir ALIAS divisi_mlir)
+set(own $<BOOL:$<TARGET_PROPERTY:DIVISI_OWN_LLVM>>)
+target_link_libraries(divisi_mlir INTERFACE
+  "$<IF:${own},divisi_llvm_archives,MLIR>" "$<$<NOT:${own}>:LLVM>")
 
 # g++ looks for `ld.lld`, which Debian keeps in LLVM's own folder.
 if(EXISTS ${LLVM_TOOLS_BINARY_DIR}/ld.lld)

@@ -45,7 +45,7 @@ function(_divisi_configure target)
     if(ARG_LLVM_STATIC)
       target_link_libraries(${target} ${ARG_SCOPE} divisi::llvm_support)
     elseif(NOT ARG_LLVM_HEADERS)
-      target_link_libraries(${target} ${ARG_SCOPE} MLIR LLVM)
+      target_link_libraries(${target} ${ARG_SCOPE} divisi::mlir)
     endif()
   endif()
   if(ARG_SCOPE STREQUAL INTERFACE)
@@ -131,15 +131,20 @@ function(divisi_c_api target name)
 endfunction()
 
 # divisi_executable(NAME SOURCES … [DEPENDS …] [NO_LLVM] [LLVM_STATIC]
-#                   [EXCEPTIONS] [CODEGEN])
-# A program in bin/ of the build tree.
+#                   [EXCEPTIONS] [CODEGEN] [OWN_LLVM])
+# A program in bin/ of the build tree. OWN_LLVM makes what it needs of LLVM and
+# MLIR a part of it, as where it is installed they are not; sanitizers see the
+# same libraries everywhere.
 function(divisi_executable name)
-  cmake_parse_arguments(ARG "NO_LLVM;LLVM_STATIC;EXCEPTIONS;CODEGEN" ""
+  cmake_parse_arguments(ARG "NO_LLVM;LLVM_STATIC;EXCEPTIONS;CODEGEN;OWN_LLVM" ""
     "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
   add_executable(${name} ${ARG_SOURCES})
   _divisi_configure(${name} ${flags} DEPENDS ${ARG_DEPENDS})
+  if(ARG_OWN_LLVM AND NOT DIVISI_SANITIZE)
+    set_target_properties(${name} PROPERTIES DIVISI_OWN_LLVM ON)
+  endif()
 endfunction()
 
 # divisi_dialect(NAME NAMESPACE nn SOURCES … [DEPENDS …]
