@@ -165,7 +165,7 @@ GpuAssembler::assembleOne(const std::string &ptx,
 divisi::Expected<std::vector<std::string>>
 GpuAssembler::assemble(std::span<const std::string> ptx,
                        const std::string &architecture,
-                       const CodeCache *cache) const {
+                       const UserCache *cache) const {
   std::vector<std::string> images(ptx.size());
   std::vector<Status> ends(ptx.size());
   std::string how =

@@ -80,7 +80,7 @@ static divisi::Expected<std::string> compile(llvm::Module &module,
 
 divisi::Expected<std::string> divisi::generateCode(const rt::CallSite &site,
                                                    const std::string &level,
-                                                   const CodeCache *cache) {
+                                                   const UserCache *cache) {
   rt::RowCall call = *rt::RowCall::of(site);
   const rt::RowNest &nest = call.nest();
   RowProgram program = *RowProgram::of(call.site(), nest);

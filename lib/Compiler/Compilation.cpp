@@ -223,7 +223,8 @@ Status Compilation::runPipeline(Stage stage) {
   switch (stage) {
   case Stage::Import: {
     const InstructionSet *set = instructionSet();
-    buildImportPipeline(passes, options_.precision, set && set->sumsBytes);
+    buildImportPipeline(passes, options_.precision, set && set->sumsBytes,
+                        options_.rules);
     break;
   }
   case Stage::Plan:

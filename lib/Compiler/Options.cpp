@@ -143,6 +143,11 @@ static Status addLeftOut(const GivenOptions &given, CompileOptions &options) {
                                          join(optionalPasses(), ", "));
     }
   }
+  if (!given.rules.empty() && is_contained(given.leaveOut, "apply-rules")) {
+    return Status(ExitCode::Usage,
+                  "--leave-out apply-rules applies no rules, "
+                  "and --rules applies some; give one of them");
+  }
   options.leaveOut = given.leaveOut;
   return Status();
 }

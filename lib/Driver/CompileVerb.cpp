@@ -129,6 +129,9 @@ ModelVerb::load(const std::string &output, std::optional<Stage> dumpStage,
   }
   OutputCheck inputs;
   inputs.addInput("the input", input_);
+  for (const std::string &path : importFlags_.rules) {
+    inputs.addInput("a file of --rules", path);
+  }
   inputs.addTensors("a file of --shapes-from", importFlags_.shapesFrom);
   inputs.addTensors("a file of --constant", importFlags_.constants);
   inputs.addTensors("a file of --constants-from", importFlags_.constantsFrom);

@@ -14,9 +14,12 @@
 #include "PlanWatch.h"
 #include "TensorArguments.h"
 #include "VerbInput.h"
+#include "Verbs.h"
 #include "divisi/Profile/HostProcessor.h"
+#include "divisi/Rewrite/UserRules.h"
 #include "divisi/Support/OutputFile.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -50,6 +53,9 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
       leaveOut("leave-out", cl::sub(verb), on(ActsOn::Import),
                cl::value_desc("PASS,..."), cl::CommaSeparated,
                cl::desc("run without these passes, to see their effect")),
+      rules("rules", cl::sub(verb), on(ActsOn::Import), cl::value_desc("FILE"),
+            cl::desc("apply the rules of this file, too, before Divisi's; "
+                     "what is not proved yet, is proved first")),
       precision("precision", cl::sub(verb), on(ActsOn::Import),
                 cl::value_desc("bf16|f16"),
                 cl::desc("store weights and compute in this type where f32 is "
@@ -76,6 +82,7 @@ void ImportFlags::fill(GivenOptions &options) const {
   options.dims = textsOf(dims);
   options.shapes = textsOf(shapes);
   options.leaveOut = textsOf(leaveOut);
+  options.rules = textsOf(rules);
   if (precision.getNumOccurrences()) {
     options.precision = precision.getValue();
   }
@@ -96,6 +103,28 @@ Status ImportFlags::readTensors(ImportOptions &options) const {
     return values.status();
   }
   options.constants = std::move(*values);
+  return Status();
+}
+
+Status ImportFlags::readRules(CompileOptions &options) const {
+  if (rules.empty()) {
+    return Status();
+  }
+  auto read = rewrite::proveUserRules(textsOf(rules), pathOf("divisi-rules"));
+  if (!read) {
+    return read.status();
+  }
+  if (read->proved != 0) {
+    sayNote() << countText(int64_t(read->proved), "rule")
+              << " of --rules proved, which is not done again";
+  }
+  if (!read->idle.empty()) {
+    sayNote() << "--rules: by " << join(read->idle, ", ")
+              << " nothing takes less at any sizes that were tried, so that is "
+                 "not applied";
+  }
+  options.rules = std::make_shared<const std::vector<rewrite::ProvedRule>>(
+      std::move(read->rules));
   return Status();
 }
 
@@ -267,6 +296,9 @@ divisi::gatherOptions(const ImportFlags &importFlags,
     return options;
   }
   Status status = importFlags.readTensors(options->import);
+  if (status.isOk()) {
+    status = importFlags.readRules(*options);
+  }
   if (!status.isOk()) {
     return status;
   }

@@ -26,13 +26,17 @@ namespace divisi {
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
   /// Adds --data, --dim, --shape, --shapes-from, --constant, --constants-from,
-  /// --leave-out, --precision, --keep-f32 and --reduce-precision to `verb`.
+  /// --leave-out, --rules, --precision, --keep-f32 and --reduce-precision to
+  /// `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given, but files, to `options`.
   void fill(GivenOptions &options) const;
   /// Reads the files of --shapes-from, --constant and --constants-from. Fails
   /// as readTensorArguments and readConstants do.
   Status readTensors(ImportOptions &options) const;
+  /// Reads the files of --rules, and has proved what is not known to be. Fails
+  /// as rewrite::proveUserRules does.
+  Status readRules(CompileOptions &options) const;
 
   /// As they were given.
   llvm::cl::list<std::string> data;
@@ -42,6 +46,7 @@ struct ImportFlags {
   llvm::cl::list<std::string> constants;
   llvm::cl::list<std::string> constantsFrom;
   llvm::cl::list<std::string> leaveOut;
+  llvm::cl::list<std::string> rules;
   llvm::cl::opt<std::string> precision;
   llvm::cl::list<std::string> keepF32;
   llvm::cl::opt<std::string> reducePrecision;
@@ -101,7 +106,7 @@ struct DumpFlags {
 
 /// The options that both groups give, on top of `given`, with their files.
 /// Signals and limits will cut planning. Fails as checkOptions does, and as
-/// ImportFlags::readTensors.
+/// ImportFlags::readTensors and readRules.
 Expected<CompileOptions> gatherOptions(const ImportFlags &importFlags,
                                        const PlanFlags &planFlags,
                                        GivenOptions given = {});

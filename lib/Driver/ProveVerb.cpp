@@ -15,10 +15,10 @@
 #include "Console.h"
 #include "JobsFlag.h"
 #include "Outputs.h"
-#include "RuleFiles.h"
 #include "Verbs.h"
 
 #include "divisi/Prove/Check.h"
+#include "divisi/Rules/RuleText.h"
 #include "divisi/Rules/Shipped.h"
 #include "divisi/Support/OutputFile.h"
 

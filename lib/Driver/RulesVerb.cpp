@@ -16,7 +16,6 @@
 #include "JobsFlag.h"
 #include "OutputFlag.h"
 #include "Outputs.h"
-#include "RuleFiles.h"
 #include "Verbs.h"
 
 #include "divisi/Generate/Generate.h"

@@ -11,9 +11,7 @@
 #include "Console.h"
 #include "Verbs.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
@@ -35,11 +33,7 @@ static void printOverview(raw_ostream &os) {
 /// Becomes the program of the verb, which lies beside the folder of this one.
 /// Returns only if that fails.
 static Status start(const VerbInfo &verb, char **argv) {
-  SmallString<256> path(sys::fs::getMainExecutable(
-      argv[0], reinterpret_cast<void *>(&divisi::runTool)));
-  sys::path::remove_filename(path);
-  sys::path::append(path, "..", "libexec", verb.program);
-  sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  std::string path = pathOf(verb.program);
   execv(path.c_str(), argv);
   return Status(ExitCode::File, ("cannot start '" + path + "', which " +
                                  verb.name + " needs: " + std::strerror(errno) +

@@ -14,7 +14,9 @@
 #include "TruncatedFiles.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -70,6 +72,15 @@ const VerbInfo *divisi::findVerb(StringRef name) {
   const VerbInfo *found =
       find_if(kVerbs, [&](const VerbInfo &verb) { return verb.name == name; });
   return found == std::end(kVerbs) ? nullptr : found;
+}
+
+std::string divisi::pathOf(StringRef program) {
+  SmallString<256> path(sys::fs::getMainExecutable(
+      nullptr, reinterpret_cast<void *>(&divisi::pathOf)));
+  sys::path::remove_filename(path);
+  sys::path::append(path, "..", "libexec", program);
+  sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  return path.str().str();
 }
 
 int divisi::reportStatus(const Status &status) {

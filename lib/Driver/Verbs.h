@@ -32,6 +32,9 @@ llvm::ArrayRef<VerbInfo> verbInfos();
 /// The verb called `name`, null if there is none.
 const VerbInfo *findVerb(llvm::StringRef name);
 
+/// Where `program` is, which lies in libexec, beside the folder of this one.
+std::string pathOf(llvm::StringRef program);
+
 /// One sub-command: its flags are members of the derived class.
 class Verb {
 public:

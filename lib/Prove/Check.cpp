@@ -70,6 +70,46 @@ divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
   return result;
 }
 
+/// Adds the operators of a side to `names`.
+static void addOperators(const Graph &side, std::set<std::string> &names) {
+  for (const Node &node : side.nodes) {
+    names.insert(node.op);
+  }
+}
+
+/// Those of `axioms` that define an operator which stands in `rules`, or in
+/// such a definition: no others are used where their elements are followed.
+static std::vector<Rule> neededDefinitions(const std::vector<Rule> &axioms,
+                                           const std::vector<Rule> &rules) {
+  std::set<std::string> names;
+  for (const Rule &rule : rules) {
+    for (const Rule &each : withOperators(rule)) {
+      addOperators(each.source, names);
+      addOperators(each.target, names);
+    }
+  }
+  std::vector<Rule> definitions, needed;
+  for (const Rule &axiom : axioms) {
+    if (axiom.isDefinition) {
+      std::vector<Rule> each = withOperators(axiom);
+      definitions.insert(definitions.end(), each.begin(), each.end());
+    }
+  }
+  for (bool isChanged = true; isChanged;) {
+    isChanged = false;
+    std::erase_if(definitions, [&](const Rule &each) {
+      bool isNeeded = names.count(each.source.nodes.back().op) != 0;
+      if (isNeeded) {
+        addOperators(each.target, names);
+        needed.push_back(each);
+        isChanged = true;
+      }
+      return isNeeded;
+    });
+  }
+  return needed;
+}
+
 std::vector<SymbolicRule>
 divisi::rewrite::symbolicDefinitions(std::vector<Rule> axioms,
                                      const std::vector<Rule> &rules,
@@ -218,9 +258,11 @@ followElements(const std::vector<Rule> &rules,
     return std::vector<ProofResult>(obligations.size());
   }
   std::vector<ProofResult> proofs;
-  followElementsInChildren(
-      symbolicDefinitions(axioms, rules, instantiator), obligations, limits,
-      [&](const ProofResult &proof) { proofs.push_back(proof); });
+  followElementsInChildren(symbolicDefinitions(neededDefinitions(axioms, rules),
+                                               rules, instantiator),
+                           obligations, limits, [&](const ProofResult &proof) {
+                             proofs.push_back(proof);
+                           });
   return proofs;
 }
 

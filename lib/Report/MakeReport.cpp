@@ -342,6 +342,12 @@ Status ReportBuilder::addRecords() {
     return precision.status();
   }
   report_.precision = std::move(*precision);
+  Expected<std::vector<rewrite::RuleRecord>> rules =
+      rewrite::getRuleRecords(module_);
+  if (!rules) {
+    return rules.status();
+  }
+  report_.rules = std::move(*rules);
   return Status();
 }
 

@@ -168,6 +168,19 @@ static bool fromJSON(const json::Value &value,
 
 } // namespace divisi
 
+// Where the mapper looks for it.
+namespace divisi::rewrite {
+
+static bool fromJSON(const json::Value &value, RuleRecord &rule,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("name", rule.name) && map.map("file", rule.file) &&
+         map.map("class", rule.numericClass) && map.map("times", rule.times) &&
+         map.map("nodes", rule.nodes) && map.map("declined", rule.declined);
+}
+
+} // namespace divisi::rewrite
+
 static bool mapMemory(const json::Value &value, Report &report,
                       json::Path path) {
   const json::Object *object = value.getAsObject();
@@ -271,6 +284,7 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
        map.map("device_kind", report.deviceKind) &&
        map.map("plan", report.plan) &&
        map.mapOptional("precision", report.precision) &&
+       map.mapOptional("rules", report.rules) &&
        map.map("grids", report.grids) && mapMemory(value, report, root) &&
        map.map("globals", globals) && map.map("tensors", tensors) &&
        map.map("rows", rows) && map.map("kernels", report.kernels) &&

@@ -150,6 +150,15 @@ static json::Value toJSON(const std::optional<PrecisionRecord> &precision) {
   return object;
 }
 
+static json::Value toJSON(const rewrite::RuleRecord &rule) {
+  return json::Object{{"name", rule.name},
+                      {"file", rule.file},
+                      {"class", rule.numericClass},
+                      {"times", rule.times},
+                      {"nodes", json::Array(rule.nodes)},
+                      {"declined", rule.declined}};
+}
+
 /// The groups of the table: how many layers of which names are alike.
 static json::Array groupsOf(const Report &report) {
   json::Array groups;
@@ -211,6 +220,7 @@ json::Value divisi::toJSON(const Report &report) {
       {"device_kind", report.deviceKind},
       {"plan", toJSON(report.plan)},
       {"precision", toJSON(report.precision)},
+      {"rules", toArray(report.rules)},
       {"grids", toArray(report.grids)},
       {"predicted_nanoseconds", report.nanoseconds},
       {"one_device_nanoseconds", report.oneDeviceNanoseconds},

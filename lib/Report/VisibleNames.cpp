@@ -31,6 +31,14 @@ ReportTensor divisi::withVisibleNames(ReportTensor tensor) {
   return tensor;
 }
 
+rewrite::RuleRecord divisi::withVisibleNames(rewrite::RuleRecord rule) {
+  show(rule.name, rule.file, rule.numericClass, rule.declined);
+  for (std::string &node : rule.nodes) {
+    show(node);
+  }
+  return rule;
+}
+
 Report divisi::withVisibleNames(Report report) {
   show(report.model, report.deviceKind);
   if (report.plan) {
@@ -38,6 +46,9 @@ Report divisi::withVisibleNames(Report report) {
   }
   if (report.precision) {
     show(report.precision->type);
+  }
+  for (rewrite::RuleRecord &rule : report.rules) {
+    rule = withVisibleNames(std::move(rule));
   }
   for (ReportGrid &grid : report.grids) {
     show(grid.name);

@@ -23,6 +23,8 @@ namespace divisi {
 ReportRow withVisibleNames(ReportRow row);
 /// The same of a tensor.
 ReportTensor withVisibleNames(ReportTensor tensor);
+/// The same of what became of a rule.
+rewrite::RuleRecord withVisibleNames(rewrite::RuleRecord rule);
 /// The same of a whole report; its assumptions keep their lines.
 Report withVisibleNames(Report report);
 

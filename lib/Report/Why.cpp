@@ -101,6 +101,21 @@ std::optional<size_t> DecisionFinder::find(const ReportTensor &tensor) const {
                                  : std::optional<size_t>(known->second);
 }
 
+static constexpr StringLiteral kNotKept =
+    "the strategies to choose from are not kept after the stage plan; explain "
+    "the model, or its dump after plan";
+
+/// The user's rules that were applied at a node.
+static std::vector<rewrite::RuleRecord> rulesAt(const Report &report,
+                                                const std::string &node) {
+  std::vector<rewrite::RuleRecord> rules;
+  llvm::copy_if(report.rules, std::back_inserter(rules),
+                [&](const rewrite::RuleRecord &rule) {
+                  return llvm::is_contained(rule.nodes, node);
+                });
+  return rules;
+}
+
 /// One item for all rows of a group that differ in numbers only; `rows` gets
 /// the first of each.
 static std::vector<WhyItem> itemsOf(const Report &report, const WhyMatch &match,
@@ -118,6 +133,7 @@ static std::vector<WhyItem> itemsOf(const Report &report, const WhyMatch &match,
           if (item.alike++ == 0) {
             item.heading = heading;
             item.row = block[i];
+            item.rules = rulesAt(report, block[i].node);
             rows.push_back(&block[i]);
           }
         }
@@ -185,8 +201,7 @@ divisi::Expected<WhyAnswer> divisi::answerWhy(const Report &report,
   WhyAnswer answer = itemsByTime(report, *match, rows, tensors);
   answer.name = name.str();
   if (!planned) {
-    answer.unknown = "the strategies to choose from are not kept after the "
-                     "stage plan; explain the model, or its dump after plan";
+    answer.unknown = kNotKept.str();
     return answer;
   }
   divisi::Expected<PlanAlternatives> plan =

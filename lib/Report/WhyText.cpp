@@ -53,6 +53,11 @@ static void printRow(const WhyItem &item, raw_ostream &os) {
   }
   os << "\n  " << layoutsText(row.operands) << " -> "
      << layoutsText(row.results) << "\n";
+  for (const rewrite::RuleRecord &named : item.rules) {
+    rewrite::RuleRecord rule = withVisibleNames(named);
+    os << "  at this node the rule " << rule.name << " of " << rule.file
+       << " was applied (" << rule.numericClass << ")\n";
+  }
 }
 
 static void printTensor(const ReportTensor &named, raw_ostream &os) {
@@ -152,6 +157,13 @@ json::Value divisi::toJSON(const WhyAnswer &answer) {
     json::Object object{{"heading", item.heading},
                         {"alike", int64_t(item.alike)},
                         {"alternatives", std::move(alternatives)}};
+    json::Array rules;
+    for (const rewrite::RuleRecord &rule : item.rules) {
+      rules.push_back(json::Object{{"name", rule.name},
+                                   {"file", rule.file},
+                                   {"class", rule.numericClass}});
+    }
+    object["rules"] = std::move(rules);
     if (item.tensor.name.empty()) {
       object["row"] = divisi::toJSON(item.row);
     } else {

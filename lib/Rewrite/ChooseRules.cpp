@@ -29,7 +29,7 @@ static bool canTakeLess(const ProvedRule &proved, Instantiator &instantiator) {
 static std::vector<ProvedRule> onePerChoice(const ProvedRule &proved) {
   std::vector<ProvedRule> result;
   for (Rule &rule : divisi::rewrite::withOperators(proved.rule)) {
-    result.push_back({std::move(rule), proved.ranks});
+    result.push_back({std::move(rule), proved.ranks, proved.file});
   }
   return result;
 }

@@ -51,6 +51,8 @@ public:
   Status check(Instantiator &instantiator);
   /// Puts the target in the source's place.
   Status apply();
+  /// Where the results are.
+  std::vector<mlir::Location> locations() const;
 
 private:
   Status checkVariables() const;
@@ -232,6 +234,14 @@ void Site::keepScope(llvm::ArrayRef<Operation *> made) const {
   }
 }
 
+std::vector<mlir::Location> Site::locations() const {
+  std::vector<mlir::Location> all;
+  for (mlir::Value result : results_) {
+    all.push_back(result.getLoc());
+  }
+  return all;
+}
+
 Status Site::apply() {
   Operation *place = findPlace();
   if (!llvm::all_of(match_.variables,
@@ -281,7 +291,7 @@ struct RuleApplier::Impl {
        const nn::KnownValues &known)
       : rules(rules), commutative(commutativeOperators(axioms)), known(known) {}
 
-  Status tryAt(const ProvedRule &proved, Operation *root, bool isApplying);
+  Status tryAt(const ProvedRule &proved, Operation *root, Place *applied);
   bool applyOnce(const ProvedRule &proved, llvm::StringRef root,
                  mlir::func::FuncOp function);
   void tellOfRest(const ProvedRule &proved, llvm::StringRef root,
@@ -300,10 +310,11 @@ RuleApplier::RuleApplier(const std::vector<ProvedRule> &rules,
     : impl_(std::make_unique<Impl>(rules, axioms, known)) {}
 RuleApplier::~RuleApplier() = default;
 
-/// Applies the rule where its first match from `root` may be that. Otherwise
-/// fails, with the reason of the last match, or without if there is no match.
+/// Finds the first match from `root` where the rule may be applied; if
+/// `applied` is there, that is done, and told it. Otherwise fails, with the
+/// reason of the last match, or without if there is no match.
 Status RuleApplier::Impl::tryAt(const ProvedRule &proved, Operation *root,
-                                bool isApplying) {
+                                Place *applied) {
   Status status(ExitCode::Invalid, "");
   findSource(proved.rule, root, commutative, [&](const SourceMatch &match) {
     auto binding = bindNames(proved, match, instantiator);
@@ -313,7 +324,8 @@ Status RuleApplier::Impl::tryAt(const ProvedRule &proved, Operation *root,
     }
     Site site(proved.rule, match, *binding, known);
     status = site.check(instantiator);
-    if (status.isOk() && isApplying) {
+    if (status.isOk() && applied) {
+      applied->results = site.locations();
       status = site.apply();
     }
     return status.isOk();
@@ -329,8 +341,8 @@ bool RuleApplier::Impl::applyOnce(const ProvedRule &proved,
         if (op->getName().getStringRef() != root) {
           return mlir::WalkResult::advance();
         }
-        Place place{proved.rule.name, op->getLoc(), ""};
-        if (!tryAt(proved, op, true).isOk()) {
+        Place place{proved, op->getLoc(), "", {}};
+        if (!tryAt(proved, op, &place).isOk()) {
           return mlir::WalkResult::advance();
         }
         (*tell)(place);
@@ -346,9 +358,9 @@ void RuleApplier::Impl::tellOfRest(const ProvedRule &proved,
     if (op->getName().getStringRef() != root) {
       return;
     }
-    Status status = tryAt(proved, op, false);
+    Status status = tryAt(proved, op, nullptr);
     if (!status.message().empty()) {
-      (*tell)({proved.rule.name, op->getLoc(), status.message()});
+      (*tell)({proved, op->getLoc(), status.message(), {}});
     }
   });
 }

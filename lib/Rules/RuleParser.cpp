@@ -8,6 +8,8 @@
 
 #include "divisi/Rules/RuleNames.h"
 #include "divisi/Rules/RuleText.h"
+#include "divisi/Support/InputText.h"
+#include "divisi/Support/OutputFile.h"
 #include "lib/Rules/RuleExpressions.h"
 
 #include <set>
@@ -263,4 +265,13 @@ divisi::rewrite::parseRules(std::string_view text, const std::string &file) {
     return tokens.status();
   }
   return Parser(std::move(*tokens), file).run();
+}
+
+Expected<std::vector<Rule>>
+divisi::rewrite::readRuleFile(const std::string &path) {
+  auto text = InputText::readFile(path);
+  if (!text) {
+    return text.status();
+  }
+  return parseRules(text->text(), isStdout(path) ? "<stdin>" : path);
 }

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "passes/Rewrite/Passes.h"
 
 namespace divisi {
 
@@ -23,10 +24,11 @@ namespace divisi {
 
 /// From what importOnnx returns to the program that later stages see, in the
 /// precision that is asked for; with `integers` where who runs it multiplies
-/// bytes faster than floats, and as exactly.
+/// bytes faster than floats, and as exactly. `own` are applied where those of
+/// Divisi are, and before them.
 void buildImportPipeline(mlir::OpPassManager &manager,
                          const PrecisionOptions &precision = {},
-                         bool integers = false);
+                         bool integers = false, const SharedRules &own = {});
 
 /// Makes the stage known as `divisi-import`, with the options of
 /// `nn-lower-precision`, and `integers`.

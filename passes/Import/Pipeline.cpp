@@ -15,27 +15,21 @@
 
 using namespace mlir;
 
-static void addRules(OpPassManager &manager) {
-  divisi::ApplyRulesOptions options;
-  options.always = true;
-  manager.addPass(divisi::createApplyRules(options));
-}
-
 void divisi::buildImportPipeline(OpPassManager &manager,
                                  const PrecisionOptions &precision,
-                                 bool integers) {
+                                 bool integers, const SharedRules &own) {
   // Exporters repeat themselves; patterns want each value once.
   manager.addPass(createCSEPass());
   // Whole operators again, as rules know exporters to write them: before parts
   // are moved, and get more dims.
   manager.addNestedPass<func::FuncOp>(createSpellProducts());
-  addRules(manager);
+  manager.addPass(createApplyRulesForAll(own));
   manager.addNestedPass<func::FuncOp>(createFuseAttention({/*fourDims=*/true}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // After this every dim means one thing.
   manager.addPass(createUnflatten());
-  addRules(manager);
+  manager.addPass(createApplyRulesForAll(own));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // The rest: labels say by now what is moved, and what is repeated.

@@ -18,7 +18,6 @@
 #include "passes/Lower/Passes.h"
 #include "passes/Lower/RemakeCode.h"
 
-#include "divisi/Codegen/CodeCache.h"
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Cost/ModuleCluster.h"
@@ -73,7 +72,7 @@ private:
   /// By structure; of the host, and of the device.
   std::map<std::string, FlatSymbolRefAttr> known_[2];
   int64_t nextNumber_ = 0;               ///< In the name of a code.
-  std::optional<CodeCache> cache_;       ///< While it runs.
+  std::optional<UserCache> cache_;       ///< While it runs.
   std::vector<CodeOp> kernels_;          ///< That were made for the device.
   const rt::Backend *backend_ = nullptr; ///< Of the device.
 };
@@ -290,7 +289,7 @@ void GenerateCodePass::runOnOperation() {
     return signalPassFailure();
   }
   bool isForHost = !level.empty() && cluster->pace().isProcessor();
-  cache_.emplace();
+  cache_.emplace("native");
   llvm::StringSet<> updated = updatedGlobals(getOperation());
   for (auto program : getOperation().getOps<ProgramOp>()) {
     if (failed(addCodes(program, updated, isForHost))) {

@@ -57,7 +57,7 @@ std::vector<std::string> ForeignCode::warnings() const {
 }
 
 Status divisi::assembleKernels(ArrayRef<CodeOp> kernels, StringRef ptxTarget,
-                               const CodeCache &cache) {
+                               const UserCache &cache) {
   if (kernels.empty()) {
     return {};
   }
@@ -109,7 +109,7 @@ private:
   void letGo(CodeOp code);
 
   ModuleOp module_;
-  CodeCache cache_;
+  UserCache cache_{"native"};
   llvm::MapVector<CodeOp, Wanted> codes_;
   ForeignCode foreign_;
 };

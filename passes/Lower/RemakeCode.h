@@ -52,7 +52,7 @@ ForeignCode remakeCode(mlir::ModuleOp module);
 /// GpuAssembler does. ExitCode::Unsupported where there is no assembler: they
 /// are PTX then, as before.
 Status assembleKernels(llvm::ArrayRef<exec::CodeOp> kernels,
-                       llvm::StringRef ptxTarget, const CodeCache &cache);
+                       llvm::StringRef ptxTarget, const UserCache &cache);
 
 } // namespace divisi
 

@@ -8,7 +8,9 @@
 
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/Known.h"
+#include "dialects/NN/Locations.h"
 #include "divisi/Rewrite/Apply.h"
+#include "divisi/Rewrite/RuleRecord.h"
 #include "divisi/Rules/Shipped.h"
 #include "passes/Rewrite/Passes.h"
 #include "passes/StatusDiagnostic.h"
@@ -35,17 +37,73 @@ struct Chosen {
 class ApplyRulesPass : public divisi::impl::ApplyRulesBase<ApplyRulesPass> {
 public:
   using ApplyRulesBase::ApplyRulesBase;
+  ApplyRulesPass(const divisi::ApplyRulesOptions &options, SharedRules own)
+      : ApplyRulesBase(options), own_(std::move(own)) {}
   void runOnOperation() override;
 
 private:
   Expected<Chosen> choose();
+
+  SharedRules own_;
+};
+
+/// What becomes of a user's rules.
+class Records {
+public:
+  /// Of `own`, with what is noted of them already.
+  Records(const std::vector<rewrite::ProvedRule> &own,
+          std::vector<rewrite::RuleRecord> before);
+  void add(const rewrite::Place &place);
+  const std::vector<rewrite::RuleRecord> &all() const { return records_; }
+
+private:
+  std::vector<rewrite::RuleRecord> records_;
 };
 
 } // namespace
 
+Records::Records(const std::vector<rewrite::ProvedRule> &own,
+                 std::vector<rewrite::RuleRecord> before)
+    : records_(std::move(before)) {
+  for (const rewrite::ProvedRule &proved : own) {
+    const rewrite::Rule &rule = proved.rule;
+    if (llvm::none_of(records_, [&](const rewrite::RuleRecord &record) {
+          return record.name == rule.name && record.file == proved.file;
+        })) {
+      const char *name = rule.numericClass ? spell(*rule.numericClass) : "";
+      records_.push_back({rule.name, proved.file, name, 0, {}, ""});
+    }
+  }
+}
+
+void Records::add(const rewrite::Place &place) {
+  auto record = llvm::find_if(records_, [&](const auto &each) {
+    return each.name == place.proved.rule.name &&
+           each.file == place.proved.file;
+  });
+  if (record == records_.end()) {
+    return;
+  }
+  if (!place.declined.empty()) {
+    std::string node = nn::nodeName(place.location);
+    if (record->declined.empty()) {
+      record->declined =
+          (node.empty() ? "" : "at " + node + ": ") + place.declined;
+    }
+    return;
+  }
+  ++record->times;
+  for (Location result : place.results) {
+    std::string node = nn::nodeName(result);
+    if (!node.empty() && !llvm::is_contained(record->nodes, node)) {
+      record->nodes.push_back(std::move(node));
+    }
+  }
+}
+
 static void remarkOn(const rewrite::Place &place) {
   auto options =
-      remark::RemarkOpts::name(place.rule).category("apply-rules");
+      remark::RemarkOpts::name(place.proved.rule.name).category("apply-rules");
   if (place.declined.empty()) {
     remark::passed(place.location, options) << "applied";
   } else {
@@ -70,7 +128,11 @@ static Expected<Chosen> load(bool always) {
 Expected<Chosen> ApplyRulesPass::choose() {
   if (always) {
     static const Expected<Chosen> once = load(true);
-    return once;
+    Expected<Chosen> chosen = once;
+    if (chosen && own_) {
+      chosen->rules.insert(chosen->rules.begin(), own_->begin(), own_->end());
+    }
+    return chosen;
   }
   Expected<Chosen> chosen = load(false);
   if (chosen) {
@@ -90,11 +152,30 @@ void ApplyRulesPass::runOnOperation() {
     emitStatus(getOperation().getLoc(), chosen.status());
     return signalPassFailure();
   }
+  auto before = rewrite::getRuleRecords(getOperation());
+  if (!before) {
+    emitStatus(getOperation().getLoc(), before.status());
+    return signalPassFailure();
+  }
+  Records records(own_ ? *own_ : std::vector<rewrite::ProvedRule>(),
+                  std::move(*before));
   nn::KnownValues known(getOperation());
   rewrite::RuleApplier applier(chosen->rules, chosen->axioms, known);
   for (auto function : getOperation().getOps<func::FuncOp>()) {
     if (nn::isEntry(function)) {
-      applied += applier.run(function, remarkOn);
+      applied += applier.run(function, [&](const rewrite::Place &place) {
+        remarkOn(place);
+        records.add(place);
+      });
     }
   }
+  if (own_) {
+    rewrite::setRuleRecords(getOperation(), records.all());
+  }
+}
+
+std::unique_ptr<Pass> divisi::createApplyRulesForAll(SharedRules own) {
+  ApplyRulesOptions options;
+  options.always = true;
+  return std::make_unique<ApplyRulesPass>(options, std::move(own));
 }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Codegen/CodeCache.h"
 #include "divisi/Codegen/NativeCode.h"
+#include "divisi/Support/UserCache.h"
 #include "divisi/Support/UserKey.h"
 #include "test/Codegen/DrawnRegion.h"
 
@@ -50,17 +50,17 @@ protected:
 } // namespace
 
 TEST_F(CodeCacheTest, KeepsWhatItIsGiven) {
-  CodeCache cache;
+  UserCache cache("native");
   EXPECT_EQ(cache.find("source"), std::nullopt);
   cache.keep("source", "code");
   EXPECT_EQ(cache.find("source"), "code");
-  EXPECT_EQ(CodeCache().find("source"), "code");
+  EXPECT_EQ(UserCache("native").find("source"), "code");
   EXPECT_EQ(cache.find("another"), std::nullopt);
   EXPECT_EQ(entries().size(), 1u);
 }
 
 TEST_F(CodeCacheTest, BelievesNobodyElse) {
-  CodeCache().keep("source", "code");
+  UserCache("native").keep("source", "code");
   // The first byte is any that it can be, for the key is drawn.
   std::fstream file(entries()[0],
                     std::ios::in | std::ios::out | std::ios::binary);
@@ -68,31 +68,41 @@ TEST_F(CodeCacheTest, BelievesNobodyElse) {
   file.seekp(0);
   file.put(char(first ^ 1));
   file.close();
-  EXPECT_EQ(CodeCache().find("source"), std::nullopt);
-  CodeCache().keep("source", "code");
+  EXPECT_EQ(UserCache("native").find("source"), std::nullopt);
+  UserCache("native").keep("source", "code");
   fs::resize_file(entries()[0], 7);
-  EXPECT_EQ(CodeCache().find("source"), std::nullopt);
-  CodeCache().keep("source", "code");
+  EXPECT_EQ(UserCache("native").find("source"), std::nullopt);
+  UserCache("native").keep("source", "code");
   fs::remove(userKeyPath());
-  EXPECT_EQ(CodeCache().find("source"), std::nullopt);
+  EXPECT_EQ(UserCache("native").find("source"), std::nullopt);
+}
+
+TEST_F(CodeCacheTest, TakesNothingFromOtherCaches) {
+  UserCache("proofs").keep("source", "all is proved");
+  fs::create_directories(folder_ / "divisi/native");
+  for (const auto &entry : fs::directory_iterator(folder_ / "divisi/proofs")) {
+    fs::rename(entry, folder_ / "divisi/native" / entry.path().filename());
+  }
+  ASSERT_EQ(entries().size(), 1u);
+  EXPECT_EQ(UserCache("native").find("source"), std::nullopt);
 }
 
 // Opening one to read waits for a writer, who never comes.
 TEST_F(CodeCacheTest, WaitsForNoPipe) {
-  CodeCache().keep("source", "code");
+  UserCache("native").keep("source", "code");
   fs::path entry = entries()[0];
   fs::remove(entry);
   ASSERT_EQ(mkfifo(entry.c_str(), 0600), 0);
   alarm(20);
-  EXPECT_EQ(CodeCache().find("source"), std::nullopt);
-  CodeCache().keep("source", "code");
+  EXPECT_EQ(UserCache("native").find("source"), std::nullopt);
+  UserCache("native").keep("source", "code");
   alarm(0);
-  EXPECT_EQ(CodeCache().find("source"), "code");
+  EXPECT_EQ(UserCache("native").find("source"), "code");
 }
 
 TEST_F(CodeCacheTest, DropsTheOldest) {
-  CodeCache cache;
-  std::string large(CodeCache::mostBytes / 4, 'x');
+  UserCache cache("native");
+  std::string large(UserCache::mostBytes / 4, 'x');
   auto now = fs::file_time_type::clock::now();
   for (int i = 0; i < 5; ++i) {
     cache.keep(std::to_string(i), large);
@@ -115,7 +125,7 @@ TEST_F(CodeCacheTest, GivesTheSameCode) {
     call = test::DrawnRegion(++seed).call(20);
   }
   auto made = generateCode(call.site(), "x86-64-v3");
-  CodeCache cache;
+  UserCache cache("native");
   auto kept = generateCode(call.site(), "x86-64-v3", &cache);
   ASSERT_EQ(entries().size(), 1u);
   auto found = generateCode(call.site(), "x86-64-v3", &cache);

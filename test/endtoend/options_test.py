@@ -5,6 +5,7 @@ import re
 
 import pytest
 from conftest import Divisi, run_python, ROOT
+from rule_texts import changed
 
 USAGE, CONTENT = 2, 4
 STAGES = ["import", "plan", "partition", "schedule", "lower"]
@@ -17,6 +18,7 @@ VALUES = {
     "dim": "n=2", "shape": "x=4x16", "shapes-from": "m.inputs.npz",
     "precision": "bf16", "keep-f32": "matmul",
     "reduce-precision": "f32", "leave-out": "choose-formats",
+    "rules": "m.rules",
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "memory-limit": "1GiB", "max-axes": "2",
     "mesh": "2", "seed": "1",
@@ -34,6 +36,8 @@ def made(tmp_path_factory):
     run_python(ROOT / "models" / "mlp.py", "--widths", "16,32,8", "--batch",
                "4", "-o", divisi.path("m.onnx"))
     run_python(ROOT / "models" / "expect.py", divisi.path("m.onnx"))
+    divisi.path("m.rules").write_text(changed(
+        ("a = relu(x)", "b = neg(x)\n    a = neg(b)")))
     divisi("compile", "m.onnx", "--mesh", "x=2", "-o", "a.divisi",
            "--dump-after", "all", "--dump-to", ".")
     for stage in STAGES:

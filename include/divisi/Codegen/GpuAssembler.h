@@ -19,8 +19,8 @@
 #ifndef DIVISI_CODEGEN_GPUASSEMBLER_H
 #define DIVISI_CODEGEN_GPUASSEMBLER_H
 
-#include "divisi/Codegen/CodeCache.h"
 #include "divisi/Support/Status.h"
+#include "divisi/Support/UserCache.h"
 
 #include <span>
 #include <string>
@@ -47,7 +47,7 @@ public:
   /// time. ExitCode::Internal for what ptxas refuses.
   Expected<std::vector<std::string>> assemble(std::span<const std::string> ptx,
                                               const std::string &architecture,
-                                              const CodeCache *cache) const;
+                                              const UserCache *cache) const;
 
 private:
   Expected<std::string> assembleOne(const std::string &ptx,

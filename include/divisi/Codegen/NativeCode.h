@@ -23,8 +23,8 @@
 #ifndef DIVISI_CODEGEN_NATIVECODE_H
 #define DIVISI_CODEGEN_NATIVECODE_H
 
-#include "divisi/Codegen/CodeCache.h"
 #include "divisi/Support/Status.h"
+#include "divisi/Support/UserCache.h"
 #include "divisi/runtime/kernels/Kernel.h"
 
 #include <string>
@@ -44,7 +44,7 @@ std::string codeStructure(const rt::CallSite &site);
 /// be in an object.
 Expected<std::string> generateCode(const rt::CallSite &site,
                                    const std::string &level,
-                                   const CodeCache *cache = nullptr);
+                                   const UserCache *cache = nullptr);
 
 } // namespace divisi
 

@@ -33,6 +33,7 @@
 #include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
+#include "passes/Rewrite/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -63,6 +64,7 @@ inline constexpr llvm::StringLiteral kTargetLevel = "target";
 struct CompileOptions {
   ImportOptions import;       ///< Unused where IR is read.
   PrecisionOptions precision; ///< Unused where IR is read.
+  SharedRules rules;          ///< A user's own; unused where IR is read.
   PlanOptions plan;           ///< Unused where IR is planned already.
   /// Without the report and the device, which are set here.
   EmitOptions emit;

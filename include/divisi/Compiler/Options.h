@@ -32,12 +32,14 @@ namespace divisi {
 
 /// Options as callers give them: texts are not parsed, and what is unset has
 /// its default. Tensors (shapes from them, constants) are not among them: these
-/// are set in CompileOptions::import, once they are read.
+/// are set in CompileOptions::import, once they are read. Nor is what stands in
+/// files of rules, which is set in CompileOptions::rules once it is proved.
 struct GivenOptions {
   // Of models and dumps.
   std::vector<std::string> dims;        ///< --dim, each `NAME=N`.
   std::vector<std::string> shapes;      ///< --shape, each `INPUT=2x16`.
   std::vector<std::string> leaveOut;    ///< --leave-out, names of passes.
+  std::vector<std::string> rules;       ///< --rules, files.
   std::optional<std::string> precision; ///< --precision, `bf16` or `f16`.
   std::vector<std::string> keepF32;     ///< --keep-f32, with a precision.
   /// --reduce-precision, `bf16`, `f16` or `f32`.

@@ -21,6 +21,7 @@
 #include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Precision/Precision.h"
+#include "divisi/Rewrite/RuleRecord.h"
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/kernels/Kernel.h"
 
@@ -166,6 +167,7 @@ struct Report {
   std::optional<PlanRecord> plan;
   /// What --precision has changed, if it was given.
   std::optional<PrecisionRecord> precision;
+  std::vector<rewrite::RuleRecord> rules; ///< A user's own, of --rules.
   std::vector<ReportGrid> grids;
   std::vector<ReportTensor> globals;
   std::vector<ReportTensor> tensors; ///< Inputs and outputs of all entries.

@@ -40,9 +40,10 @@ namespace divisi::rewrite {
 
 /// A place where the source of a rule stands.
 struct Place {
-  std::string rule;        ///< Its name.
-  mlir::Location location; ///< Of the source's first result.
-  std::string declined;    ///< Why it was left as it is; empty if it was not.
+  const ProvedRule &proved; ///< The rule.
+  mlir::Location location;  ///< Of the source's first result.
+  std::string declined;     ///< Why it was left; empty if it was not.
+  std::vector<mlir::Location> results; ///< Of the target's, where it was not.
 };
 
 /// Which rules of `rules` to apply: those of these names, in that order, or,

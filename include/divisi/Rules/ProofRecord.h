@@ -35,6 +35,7 @@ namespace divisi::rewrite {
 struct ProvedRule {
   Rule rule;                ///< As it was proved.
   std::vector<Ranks> ranks; ///< Of its shapes: at these it is proved.
+  std::string file = {};    ///< Of a user; empty: it is one of Divisi.
 };
 
 /// The record of those of `rules` that `verdicts`, one for each, say are proved

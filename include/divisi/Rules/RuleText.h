@@ -24,6 +24,9 @@ namespace divisi::rewrite {
 Expected<std::vector<Rule>> parseRules(std::string_view text,
                                        const std::string &file);
 
+/// The same of a file; `-` is standard input. Fails with File too.
+Expected<std::vector<Rule>> readRuleFile(const std::string &path);
+
 /// The one way to write a rule: what it gives is read as the same rule, and a
 /// text that it gave is given again.
 std::string printRule(const Rule &rule);

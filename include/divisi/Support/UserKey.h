@@ -25,7 +25,7 @@ namespace divisi {
 /// What a key is used for.
 enum class KeyUse {
   Signing, ///< The secret that signs native code (Signature.h).
-  Cache    ///< The code of what is kept (CodeCache).
+  Cache    ///< The code of what is kept (UserCache).
 };
 
 /// Of the file of the secret: see SecretFile.

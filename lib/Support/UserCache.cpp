@@ -1,4 +1,4 @@
-//===- CodeCache.cpp - Code that was made before --------------------------===//
+//===- UserCache.cpp - The user's cache of what was made ------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Codegen/CodeCache.h"
+#include "divisi/Support/UserCache.h"
+
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Sha256.h"
@@ -23,33 +24,35 @@ namespace fs = std::filesystem;
 
 static constexpr size_t macBytes = 32;
 
-static std::string cacheFolder() {
+static std::string cacheFolder(const std::string &kind) {
   const char *cache = std::getenv("XDG_CACHE_HOME");
   const char *home = std::getenv("HOME");
   if (cache && cache[0] == '/') {
-    return std::string(cache) + "/divisi/native";
+    return std::string(cache) + "/divisi/" + kind;
   }
-  return home && home[0] == '/' ? std::string(home) + "/.cache/divisi/native"
+  return home && home[0] == '/' ? std::string(home) + "/.cache/divisi/" + kind
                                 : std::string();
 }
 
-CodeCache::CodeCache() : folder_(cacheFolder()) {
+UserCache::UserCache(std::string kind)
+    : kind_(std::move(kind)), folder_(cacheFolder(kind_)) {
   if (Expected<std::string> key = makeUserKey(KeyUse::Cache);
       key && !folder_.empty()) {
     key_ = *key;
   }
 }
 
-std::string CodeCache::fileOf(const std::string &source) const {
+std::string UserCache::fileOf(const std::string &source) const {
   return folder_ + "/" + toHex(Sha256::of(source));
 }
 
-std::string CodeCache::macOf(const std::string &source,
-                             const std::string &code) const {
-  return hmacSha256(key_, "divisi-cached-code-1\n" + Sha256::of(source) + code);
+std::string UserCache::macOf(const std::string &source,
+                             const std::string &made) const {
+  return hmacSha256(key_, "divisi-cached-" + kind_ + "-1\n" +
+                              Sha256::of(source) + made);
 }
 
-std::optional<std::string> CodeCache::find(const std::string &source) const {
+std::optional<std::string> UserCache::find(const std::string &source) const {
   if (key_.empty()) {
     return std::nullopt;
   }
@@ -62,13 +65,13 @@ std::optional<std::string> CodeCache::find(const std::string &source) const {
   if (!read.isOk()) {
     return std::nullopt;
   }
-  std::string code = content.substr(macBytes);
-  return areEqualCodes(macOf(source, code), content.substr(0, macBytes))
-             ? std::optional(std::move(code))
+  std::string made = content.substr(macBytes);
+  return areEqualCodes(macOf(source, made), content.substr(0, macBytes))
+             ? std::optional(std::move(made))
              : std::nullopt;
 }
 
-void CodeCache::keep(const std::string &source, const std::string &code) const {
+void UserCache::keep(const std::string &source, const std::string &made) const {
   std::error_code ignored; // opening tells
   if (key_.empty()) {
     return;
@@ -79,14 +82,14 @@ void CodeCache::keep(const std::string &source, const std::string &code) const {
     fs::remove(path, ignored); // nobody reads a pipe that is here
   }
   Expected<OutputFile> file = OutputFile::create(path);
-  bool isKept = file && file->write(macOf(source, code) + code).isOk() &&
+  bool isKept = file && file->write(macOf(source, made) + made).isOk() &&
                 file->commit().isOk();
   if (isKept) {
     dropOldest();
   }
 }
 
-void CodeCache::dropOldest() const {
+void UserCache::dropOldest() const {
   struct Entry {
     fs::file_time_type time;
     fs::path path;

@@ -1,0 +1,53 @@
+//===- RuleRecord.h - Where rules were applied ------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A module notes what became of a user's rules in it, for reports.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_RULERECORD_H
+#define DIVISI_REWRITE_RULERECORD_H
+
+#include "divisi/Support/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// What became of one rule.
+struct RuleRecord {
+  std::string name;         ///< Of the rule.
+  std::string file;         ///< That it is of.
+  std::string numericClass; ///< `reassociates`
+  int64_t times = 0;        ///< How often it was applied.
+  /// The nodes of the model whose results its target computes, each once.
+  std::vector<std::string> nodes;
+  /// `at /a/MatMul: 'w' is no weight`: why it was not applied where its source
+  /// stands, of the first such place; empty if there is none.
+  std::string declined;
+
+  friend bool operator==(const RuleRecord &, const RuleRecord &) = default;
+};
+
+/// Notes `records` on `module`.
+void setRuleRecords(mlir::ModuleOp module,
+                    const std::vector<RuleRecord> &records);
+
+/// What is noted on `module`. ExitCode::Invalid for a note that somebody has
+/// broken.
+Expected<std::vector<RuleRecord>> getRuleRecords(mlir::ModuleOp module);
+
+/// `applied 3 times: /a, /b, /c`, or why it was not.
+std::string describe(const RuleRecord &record);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_RULERECORD_H
