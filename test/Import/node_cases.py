@@ -8,8 +8,10 @@ compiler tests them all.
 
 import importlib
 import pkgutil
+import sys
 import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -17,27 +19,12 @@ import onnx
 import onnxruntime
 from onnx import helper
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+from divisi._shape_inputs import SHAPE_INPUTS  # noqa: E402
+
 NEWEST = onnx.defs.onnx_opset_version()
 # Whose expected results are computed so slowly that we make cases of our own.
 SLOW_MODULES = {"averagepool", "lppool", "maxpool"}
-# Inputs, by place, from whose values the shapes of results follow, or with
-# which an importer cannot do until run time: a compiler needs to know them.
-SHAPE_INPUTS = {
-    "AffineGrid": [1], "BlackmanWindow": [0], "CenterCropPad": [1],
-    "Col2Im": [1, 2], "Compress": [1], "ConstantOfShape": [0],
-    "CumProd": [1], "CumSum": [1], "DFT": [1, 2], "Dropout": [1, 2],
-    "Expand": [1], "HammingWindow": [0], "HannWindow": [0], "If": [0],
-    "Loop": [0, 1], "MaxUnpool": [2], "MelWeightMatrix": [0, 1, 2, 3, 4],
-    "NonMaxSuppression": [0, 1, 2, 3, 4], "NonZero": [0], "OneHot": [1],
-    "Pad": [1, 2, 3], "Range": [0, 1, 2], "ReduceL1": [1], "ReduceL2": [1],
-    "ReduceLogSum": [1], "ReduceLogSumExp": [1], "ReduceMax": [1],
-    "ReduceMean": [1], "ReduceMin": [1], "ReduceProd": [1],
-    "ReduceSum": [1], "ReduceSumSquare": [1], "Reshape": [1],
-    "Resize": [1, 2, 3], "STFT": [1, 3], "Slice": [1, 2, 3, 4],
-    "Split": [1], "SplitToSequence": [1], "Squeeze": [1], "Tile": [1],
-    "TopK": [1], "Trilu": [1], "Unique": [0], "Unsqueeze": [1],
-    "Upsample": [1],
-}
 # Cases whose expectation is not that of the frameworks, and why.
 DISPUTED = {
     "test_resize_downsample_scales_linear_align_corners":
