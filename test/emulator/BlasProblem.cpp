@@ -9,6 +9,8 @@
 #include "test/emulator/BlasProblem.h"
 #include "test/emulator/DeviceNumbers.h"
 
+#include <algorithm>
+
 using namespace divisi;
 using namespace divisi::emulator;
 
@@ -120,6 +122,11 @@ static rt::DType typeOf(cudaDataType type) {
 
 namespace {
 
+/// Rows or columns of a matrix, one after the other.
+struct Lines {
+  uint64_t first, count;
+};
+
 /// Columns of the device.
 class Columns {
 public:
@@ -133,30 +140,82 @@ public:
     touch(ranges, begin, bytes);
     return gpus_.find(begin, bytes);
   }
-  /// All of one matrix, row by row if `isTransposed`; empty if it is not there.
-  std::vector<double> read(int number, bool isTransposed,
-                           std::vector<ByteRange> &ranges) {
-    std::vector<double> values(layout_.rows * layout_.columns);
+  /// Touches all of one matrix; false if some of it is not there.
+  bool touchMatrix(int number, std::vector<ByteRange> &ranges) {
+    bool isThere = true;
     for (uint64_t j = 0; j < layout_.columns; ++j) {
-      const std::byte *column = at(j, number, ranges);
-      for (uint64_t i = 0; i < layout_.rows && column; ++i) {
-        values[isTransposed ? i * layout_.columns + j : j * layout_.rows + i] =
-            loadNumber(column + i * layout_.width(), typeOf(layout_.type));
-      }
-      if (!column) {
-        return {};
+      isThere &= at(j, number, ranges) != nullptr;
+    }
+    return isThere;
+  }
+  /// A block of one matrix, which is there: element (i, j) of it at place
+  /// i * rowStep + j * columnStep.
+  std::vector<double> read(int number, Lines rows, Lines columns,
+                           uint64_t rowStep, uint64_t columnStep,
+                           bool rounds) const {
+    std::vector<double> values(rows.count * columns.count);
+    uint64_t width = layout_.width();
+    for (uint64_t j = 0; j < columns.count; ++j) {
+      const std::byte *column = block(number, rows, columns.first + j);
+      for (uint64_t i = 0; i < rows.count; ++i) {
+        double value = loadNumber(column + i * width, typeOf(layout_.type));
+        values[i * rowStep + j * columnStep] =
+            rounds ? roundToTf32(value) : value;
       }
     }
     return values;
   }
 
+  /// Writes a block of one matrix, which is there, column by column.
+  void write(int number, Lines rows, Lines columns,
+             const std::vector<double> &values) {
+    uint64_t width = layout_.width();
+    for (uint64_t j = 0; j < columns.count; ++j) {
+      std::byte *column = block(number, rows, columns.first + j);
+      for (uint64_t i = 0; i < rows.count; ++i) {
+        storeNumber(values[j * rows.count + i], column + i * width,
+                    typeOf(layout_.type));
+      }
+    }
+  }
+
 private:
+  std::byte *block(int number, Lines rows, uint64_t column) const {
+    uint64_t width = layout_.width();
+    return gpus_.find(address_ + layout_.offset(column, number) +
+                          rows.first * width,
+                      rows.count * width);
+  }
+
   Gpus &gpus_;
   const BlasLayout &layout_;
   uint64_t address_;
 };
 
 } // namespace
+
+/// How many lines of `length` numbers are taken at a time, of `count`: a few
+/// MiB, so that a process holds hardly more than what its devices do.
+static uint64_t linesAtATime(uint64_t count, uint64_t length) {
+  constexpr uint64_t kNumbers = 1 << 18;
+  return std::clamp<uint64_t>(kNumbers / std::max<uint64_t>(length, 1), 1,
+                              std::max<uint64_t>(count, 1));
+}
+
+/// Sums of products, by columns: each in the order of what is summed.
+static std::vector<double> multiply(const std::vector<double> &x,
+                                    const std::vector<double> &y, uint64_t m,
+                                    uint64_t n, uint64_t k) {
+  std::vector<double> sums(m * n);
+  for (uint64_t j = 0; j < n; ++j) {
+    for (uint64_t p = 0; p < k; ++p) {
+      for (uint64_t i = 0; i < m; ++i) {
+        sums[j * m + i] += x[p * m + i] * y[j * k + p];
+      }
+    }
+  }
+  return sums;
+}
 
 std::optional<std::string> BlasProblem::run(const Arguments &arguments,
                                             Gpus &gpus,
@@ -166,45 +225,43 @@ std::optional<std::string> BlasProblem::run(const Arguments &arguments,
   BlasLayout ofBias{d.type, d.rows, 1, int64_t(d.rows)};
   std::vector<double> bias(d.rows);
   if (what.hasBias()) {
-    bias = Columns(gpus, ofBias, what.bias).read(0, false, touched.reads);
-    if (bias.empty()) {
+    Columns given(gpus, ofBias, what.bias);
+    if (!given.touchMatrix(0, touched.reads)) {
       return noSuchBytes;
     }
+    bias = given.read(0, {0, d.rows}, {0, 1}, 1, 0, false);
   }
   bool rounds = what.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-  uint64_t m = d.rows, k = what.transB == CUBLAS_OP_T ? b.columns : b.rows;
+  bool turnsA = what.transA == CUBLAS_OP_T, turnsB = what.transB == CUBLAS_OP_T;
+  uint64_t k = turnsB ? b.columns : b.rows;
+  uint64_t rows = linesAtATime(d.rows, k), columns = linesAtATime(d.columns, k);
   for (int number = 0; number < d.batch; ++number) {
-    // By columns of m, and of k.
-    auto x = left.read(number, what.transA == CUBLAS_OP_T, touched.reads);
-    auto y = right.read(number, what.transB == CUBLAS_OP_T, touched.reads);
-    if (x.empty() || y.empty()) {
+    if (!left.touchMatrix(number, touched.reads) ||
+        !right.touchMatrix(number, touched.reads) ||
+        (arguments.beta != 0 && !added.touchMatrix(number, touched.reads)) ||
+        !result.touchMatrix(number, touched.writes)) {
       return noSuchBytes;
     }
-    for (auto *values : {&x, &y}) {
-      for (double &value : *values) {
-        value = rounds ? roundToTf32(value) : value;
-      }
-    }
-    for (uint64_t j = 0; j < d.columns; ++j) {
-      std::vector<double> sums(m);
-      for (uint64_t p = 0; p < k; ++p) {
-        for (uint64_t i = 0; i < m; ++i) {
-          sums[i] += x[p * m + i] * y[j * k + p];
+    for (uint64_t i = 0; i < d.rows; i += rows) {
+      Lines own{i, std::min(rows, d.rows - i)}, all{0, k};
+      auto x = turnsA ? left.read(number, all, own, own.count, 1, rounds)
+                      : left.read(number, own, all, 1, own.count, rounds);
+      for (uint64_t j = 0; j < d.columns; j += columns) {
+        Lines other{j, std::min(columns, d.columns - j)};
+        auto y = turnsB ? right.read(number, other, all, k, 1, rounds)
+                        : right.read(number, all, other, 1, k, rounds);
+        std::vector<double> sums = multiply(x, y, own.count, other.count, k);
+        std::vector<double> more(
+            arguments.beta == 0
+                ? std::vector<double>(sums.size())
+                : added.read(number, own, other, 1, own.count, false));
+        for (uint64_t at = 0; at != sums.size(); ++at) {
+          uint64_t row = at % own.count;
+          double value = arguments.alpha * sums[at] + bias[i + row];
+          value += arguments.beta == 0 ? 0 : arguments.beta * more[at];
+          sums[at] = what.hasGelu() ? geluByTanh(value) : value;
         }
-      }
-      const std::byte *own =
-          arguments.beta != 0 ? added.at(j, number, touched.reads) : nullptr;
-      std::byte *to = result.at(j, number, touched.writes);
-      if (!to || (arguments.beta != 0 && !own)) {
-        return noSuchBytes;
-      }
-      for (uint64_t i = 0; i < m; ++i) {
-        double value = arguments.alpha * sums[i] + bias[i];
-        value += own ? arguments.beta *
-                           loadNumber(own + i * c.width(), typeOf(c.type))
-                     : 0;
-        storeNumber(what.hasGelu() ? geluByTanh(value) : value,
-                    to + i * d.width(), typeOf(d.type));
+        result.write(number, own, other, sums);
       }
     }
   }

@@ -265,10 +265,10 @@ DnnProblem::run(const std::map<int64_t, uint64_t> &addresses,
       return noSuchBytes;
     }
     touchAll(tensor, address, number == last ? touched.writes : touched.reads);
-    Values values;
-    forEachElement(tensor, [&](int64_t, int64_t offset) {
-      values.push_back(
-          loadNumber(data + offset * widthOf(tensor.type), tensor.type));
+    Values values(size_t(tensor.count()));
+    forEachElement(tensor, [&](int64_t i, int64_t offset) {
+      values[size_t(i)] =
+          loadNumber(data + offset * widthOf(tensor.type), tensor.type);
     });
     evaluator.set(number, std::move(values));
   }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include <sys/mman.h>
@@ -25,7 +26,7 @@ uint64_t divisi::emulator::fromEnvironment(const char *name,
 
 Gpus::Gpus()
     : devices(int(fromEnvironment("DIVISI_EMULATOR_DEVICES", 4))),
-      used_(size_t(devices)),
+      used_(size_t(devices)), most_(size_t(devices)),
       mostBytes_(fromEnvironment("DIVISI_EMULATOR_BYTES", 1 << 30)),
       dropped_(fromEnvironment("DIVISI_EMULATOR_DROP", 0)),
       failingLaunch_(fromEnvironment("DIVISI_EMULATOR_FAIL_LAUNCH", 0)),
@@ -37,7 +38,16 @@ Gpus::Gpus()
       ordersAlone_(fromEnvironment("DIVISI_EMULATOR_ORDERS", 0) != 0),
       random_(fromEnvironment("DIVISI_EMULATOR_SEED", 1)) {}
 
-Gpus::~Gpus() = default;
+/// DIVISI_EMULATOR_HELD names a file for the most bytes that each device held,
+/// a line each.
+Gpus::~Gpus() {
+  if (const char *path = std::getenv("DIVISI_EMULATOR_HELD")) {
+    std::ofstream file(path);
+    for (uint64_t bytes : most_) {
+      file << bytes << "\n";
+    }
+  }
+}
 
 Gpus &divisi::emulator::gpus() {
   static Gpus all;
@@ -69,6 +79,8 @@ uint64_t Gpus::allocate(int device, uint64_t bytes) {
     return 0;
   }
   used_[size_t(device)] += bytes;
+  most_[size_t(device)] =
+      std::max(most_[size_t(device)], used_[size_t(device)]);
   auto address = reinterpret_cast<uint64_t>(data);
   // NaN: what is read before it is written shows.
   allocations_[address] = {bytes, device,

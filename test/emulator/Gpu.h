@@ -224,6 +224,7 @@ private:
   std::multiset<uint64_t> held_;
   std::map<uint64_t, uint64_t> pinned_;
   std::vector<uint64_t> used_; ///< Per device.
+  std::vector<uint64_t> most_; ///< The same, at its peak.
   uint64_t mostBytes_;
   std::vector<std::unique_ptr<Stream>> streams_;
   /// Of the host, whose threads tell each other what they know, in ways that
