@@ -164,10 +164,10 @@ CASES = {
 SAMPLE = ["shared", "wide-split"]
 
 
-def peak(folder, arguments):
+def peak(folder, arguments, env=None):
     """What a command holds at most, in bytes, by looking again and again."""
     process = subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=folder,
-                               stdout=subprocess.DEVNULL,
+                               env=env, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True)
     own, most = Path("/proc") / str(process.pid), 0
     while process.poll() is None:
