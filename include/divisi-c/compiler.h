@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /// The version of this header.
-#define DIVISI_COMPILER_VERSION DIVISI_API_VERSION(1, 0)
+#define DIVISI_COMPILER_VERSION DIVISI_API_VERSION(1, 1)
 
 /// A model on its way to an artifact.
 typedef struct divisi_compilation divisi_compilation;
@@ -107,6 +107,25 @@ typedef struct divisi_compiler_api {
                         const char **text);
   /// Writes the artifact to `path`.
   divisi_error *(*compile)(divisi_compilation *compilation, const char *path);
+
+  // Of version 1.1.
+
+  /// Gives operators of the plan another strategy. `operators` is the name of a
+  /// node, of a scope, or of a kind of operator ("nn.matmul"); * and ? stand
+  /// for any characters. `split` is a strategy as plans have it: "m@x, n@y",
+  /// with or without its grid before it ("@g: m@x"); "" is no split at all.
+  /// What the plan takes now is put in `nanoseconds`, which may be NULL.
+  /// DIVISI_USAGE for names of nothing, and for a plan on several grids;
+  /// DIVISI_INVALID for a strategy that an operator cannot have. The plan is
+  /// then as it was.
+  divisi_error *(*set_split)(divisi_compilation *compilation,
+                             const char *operators, const char *split,
+                             double *nanoseconds);
+  /// The strategies of operators of that name, and the layouts that follow from
+  /// them, with all tensors at rest, as JSON; NULL: of all. Its form stands in
+  /// docs/python.md.
+  divisi_error *(*layouts)(divisi_compilation *compilation,
+                           const char *operators, const char **text);
 } divisi_compiler_api;
 
 /// The functions, for a caller that was compiled with `version`; NULL if the

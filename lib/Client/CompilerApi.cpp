@@ -83,6 +83,32 @@ static divisi_error *compile(divisi_compilation *compilation,
   });
 }
 
+static divisi_error *setSplit(divisi_compilation *compilation,
+                              const char *operators, const char *split,
+                              double *nanoseconds) {
+  return guarded(operators, [&] {
+    Status status = checkGiven(operators, "operators");
+    status = status.isOk() ? checkGiven(split, "split") : status;
+    if (status.isOk() && !*operators) {
+      return makeError(ExitCode::Usage, "operators is empty; '*' are all");
+    }
+    if (status.isOk()) {
+      status = ask(compilation, {"set_split", operators, split});
+    }
+    if (status.isOk() && nanoseconds) {
+      *nanoseconds = numberIn(compilation->answer[3]);
+    }
+    return status;
+  });
+}
+
+static divisi_error *layouts(divisi_compilation *compilation,
+                             const char *operators, const char **text) {
+  return guarded(operators, [&] {
+    return askText(compilation, text, {"layouts", operators ? operators : ""});
+  });
+}
+
 const divisi_compiler_api *divisi_compiler_get_api(uint32_t version) {
   static const divisi_compiler_api api = {sizeof(divisi_compiler_api),
                                           DIVISI_COMPILER_VERSION,
@@ -93,6 +119,8 @@ const divisi_compiler_api *divisi_compiler_get_api(uint32_t version) {
                                           plan,
                                           explain,
                                           dump,
-                                          compile};
+                                          compile,
+                                          setSplit,
+                                          layouts};
   return isServed(version, DIVISI_COMPILER_VERSION) ? &api : nullptr;
 }

@@ -20,6 +20,7 @@
 #include "WriteArtifact.h"
 #include "divisi/Compiler/CompareDevices.h"
 #include "divisi/Compiler/Compilation.h"
+#include "divisi/Report/PlanLayouts.h"
 #include "divisi/Support/Clock.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/VisibleText.h"
@@ -52,6 +53,9 @@ private:
   divisi::Expected<std::string> explain(bool isJson);
   divisi::Expected<std::string> dump(std::string_view stage);
   divisi::Expected<std::string> compile(const std::string &path);
+  divisi::Expected<std::string> setSplit(std::string_view operators,
+                                         std::string_view split);
+  divisi::Expected<std::string> layouts(std::string_view operators);
 
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
                               cl::desc("MODEL.onnx|IR.mlir|-")};
@@ -241,6 +245,37 @@ divisi::Expected<std::string> ServeVerb::compile(const std::string &path) {
   return std::string();
 }
 
+/// In a copy: a strategy that cannot be leaves the plan as it was.
+divisi::Expected<std::string> ServeVerb::setSplit(std::string_view operators,
+                                                  std::string_view split) {
+  if (Status status = plan(); !status.isOk()) {
+    return status;
+  }
+  std::unique_ptr<Compilation> edited = planned_->copy();
+  divisi::Expected<int64_t> nanoseconds = edited->setSplit(operators, split);
+  if (!nanoseconds) {
+    return nanoseconds.status();
+  }
+  planned_ = std::move(edited);
+  further_.reset();
+  return std::to_string(*nanoseconds);
+}
+
+divisi::Expected<std::string> ServeVerb::layouts(std::string_view operators) {
+  divisi::Expected<Compilation *> planned = reach(Stage::Plan);
+  if (!planned) {
+    return planned.status();
+  }
+  divisi::Expected<json::Value> found =
+      planLayouts((*planned)->module(), operators);
+  if (!found) {
+    return found.status();
+  }
+  std::string answer;
+  appendVisible(answer, formatv("{0:2}\n", *found).str(), Escape::Json);
+  return answer;
+}
+
 divisi::Expected<std::string> ServeVerb::answer(const Frame &request) {
   std::string_view what = request[1];
   if (what == "plan") {
@@ -257,6 +292,12 @@ divisi::Expected<std::string> ServeVerb::answer(const Frame &request) {
   }
   if (what == "compile") {
     return compile(std::string(request[2]));
+  }
+  if (what == "set_split") {
+    return setSplit(request[2], request[3]);
+  }
+  if (what == "layouts") {
+    return layouts(request[2]);
   }
   return makeError(ExitCode::Internal, "there is no request '", what, "'");
 }

@@ -90,7 +90,7 @@ static std::string axesText(const Grid &grid) {
   return text;
 }
 
-static json::Value toJSON(const ReportGrid &grid) {
+json::Value toJSON(const ReportGrid &grid) {
   return json::Object{{"name", grid.name},
                       {"axes", axesText(grid.axes)},
                       {"devices", json::Array(grid.devices)}};

@@ -14,7 +14,8 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int,
 from . import _libraries
 from ._errors import Error, error_of
 
-VERSION = 1 << 16  # DIVISI_API_VERSION(1, 0)
+_VERSIONS = {"runtime": 1 << 16,         # DIVISI_API_VERSION(1, 0)
+             "compiler": (1 << 16) + 1}  # DIVISI_API_VERSION(1, 1)
 WARNING = 1        # DIVISI_WARNING
 
 Log = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
@@ -160,6 +161,9 @@ class CompilerApi(Structure):
         ("explain", _function(_handle, c_char_p, _text)),
         ("dump", _function(_handle, c_char_p, _text)),
         ("compile", _function(_handle, c_char_p)),
+        ("set_split", _function(_handle, c_char_p, c_char_p,
+                                POINTER(c_double))),
+        ("layouts", _function(_handle, c_char_p, _text)),
     ]
 
 
@@ -170,7 +174,7 @@ def _table(name: str, kind):
     if name not in _tables:
         library = _libraries.load(f"divisi_{name}")
         _tables[name] = _libraries.table(
-            library, f"divisi_{name}_get_api", kind, VERSION)
+            library, f"divisi_{name}_get_api", kind, _VERSIONS[name])
     return _tables[name]
 
 

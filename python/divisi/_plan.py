@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Union
 
@@ -66,10 +66,26 @@ class Plan:
             self._price = self.explain("dict")["predicted_nanoseconds"] / 1e9
         return self._price
 
-    def __getitem__(self, pattern: str) -> "Operators":
-        """The operators whose names match; `*` and `?` stand for any
-        characters."""
-        return Operators(self, pattern)
+    @property
+    def layouts(self) -> dict[str, Any]:
+        """The grids, the operators with their strategies and layouts, and the
+        tensors at rest; docs/python.md has the form."""
+        return json.loads(self._compilation.text("layouts", None))
+
+    def __getitem__(self, name: str) -> "Operators":
+        """The operators of that name: a node's, a module scope's, or a kind
+        such as "nn.matmul"; `*` and `?` stand for any characters."""
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise UsageError(f"operators of a plan are found by a name, not by "
+                             f"{name!r}")
+        return Operators(self, name)
+
+    def _set_split(self, name: str, split: str) -> None:
+        price = ctypes.c_double()
+        self._compilation.call("set_split", name.encode(), split.encode(),
+                               price)
+        self._explained.clear()
+        self._price = price.value / 1e9
 
     def dump(self, stage: str = "plan") -> str:
         """The module after a stage, as text: "import", "plan", "partition",
@@ -117,19 +133,37 @@ class Plan:
 
 
 class Operators:
-    """Operators of a plan, by a pattern of their names."""
+    """Operators of a plan, by their name."""
 
-    def __init__(self, plan: Plan, pattern: str) -> None:
+    def __init__(self, plan: Plan, name: str) -> None:
         self._plan = plan
-        self._pattern = pattern
+        self._name = name
+
+    def _rows(self) -> list[dict[str, Any]]:
+        text = self._plan._compilation.text("layouts", self._name.encode())
+        return json.loads(text)["operators"]
+
+    @property
+    def layouts(self) -> list[dict[str, Any]]:
+        """Those of Plan.layouts."""
+        return self._rows()
 
     @property
     def split(self) -> dict[str, str]:
-        """Their strategies by name, as they stand in a plan: `@g: m@x, n@y`."""
-        rows = self._plan.explain("dict")["rows"]
-        return {row["node"]: f"@{row['grid']}: {row['split']}".rstrip(": ")
-                for row in rows if not row["op"].startswith("spmd.")
-                and fnmatchcase(row["node"], self._pattern.replace("[", "[[]"))}
+        """Their strategies by node: `m@x, n@y`; "" of an operator that every
+        device runs whole. Assigning a strategy gives it to all of them, and
+        prices the plan again; one that any of them cannot have changes nothing."""
+        return {row["node"] or row["op"]: row["split"] for row in self._rows()}
+
+    @split.setter
+    def split(self, split: str) -> None:
+        if not isinstance(split, str) or "\0" in split:
+            raise UsageError(f"a strategy is a text such as 'm@x, n@y', not "
+                             f"{split!r}")
+        self._plan._set_split(self._name, split)
+
+    def __repr__(self) -> str:
+        return f"<operators {self._name!r} of {self._plan!r}>"
 
 
 def plan(model: ModelLike, *, devices: int | None = None,

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import json
 import os
 import resource
 import signal
@@ -125,7 +126,33 @@ def test_calls_that_are_wrong(compiler, model):
                "expected at most 65536")
         refuse(compiler, compiler.compile(made, b""), UsageError,
                "path '' names no file; an artifact is written to one")
+        for operators, split, message in ((None, b"m@x0", "operators is NULL"),
+                                          (b"a", None, "split is NULL"),
+                                          (b"", b"m@x0", "operators is empty; "
+                                           "'*' are all")):
+            refuse(compiler, compiler.set_split(made, operators, split, None),
+                   UsageError, message)
+        refuse(compiler, compiler.layouts(made, b"no", byref(text)), UsageError,
+               "no operator is called 'no'; expected the name of a node")
+        refuse(compiler, compiler.layouts(made, None, None), UsageError,
+               "the pointer to the text is NULL")
         check(compiler, compiler.plan(made))
+
+
+def test_split_is_set(compiler, model, folder):
+    with compilation(compiler, "--devices=2", model_path=model) as made:
+        time, same = ctypes.c_double(-1), ctypes.c_double(-1)
+        check(compiler, compiler.set_split(made, b"a", b"n@x0", byref(time)))
+        assert time.value > 0
+        check(compiler, compiler.set_split(made, b"a", b"@g: n@x0", None))
+        check(compiler, compiler.set_split(made, b"y", b"m@x0", byref(same)))
+        assert same.value == time.value
+        text = c_char_p()
+        check(compiler, compiler.layouts(made, b"a", byref(text)))
+        [row] = json.loads(text.value)["operators"]
+        assert (row["split"], row["results"]) == ("n@x0", ["[*, x0]"])
+        check(compiler, compiler.compile(
+            made, os.fsencode(folder / "edited.divisi")))
 
 
 def program(tmp_path, text):

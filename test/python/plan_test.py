@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -163,6 +164,93 @@ def test_plan_is_dumped_and_read_again(plan, tmp_path, x):
     np.testing.assert_array_equal(
         divisi.Session(again).run(x)["y"],
         divisi.Session(plan.compile()).run(x)["y"])
+
+
+def test_split_is_set_and_priced(x):
+    expected = divisi.Session(divisi.compile(perceptron())).run(x)["y"]
+    with divisi.plan(perceptron(), devices=2) as plan:
+        before, found = plan.dump(), plan.price
+        assert plan["*"].split == {"a": "m@x0", "b": "d0@x0", "y": "m@x0"}
+        plan["nn.matmul"].split = "n@x0"
+        assert plan["*"].split == {"a": "n@x0", "b": "d0@x0", "y": "n@x0"}
+        told = plan.price
+        assert told > 3 * found
+        data = plan.explain("dict")
+        assert data["predicted_nanoseconds"] / 1e9 == pytest.approx(told)
+        assert data["plan"]["edited"] and "us a run" in repr(plan)
+        y = divisi.Session(plan.compile()).run(x)["y"]
+        np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+        plan["nn.matmul"].split = ""
+        assert plan["a"].split == {"a": ""}
+        # Each of these leaves the plan as it is.
+        edited = plan.dump()
+        for name, split, kind, message in (
+                ("a", "q@x0", divisi.InvalidError, "no loop 'q', its loops are "
+                 "m, n, k"),
+                ("a", "m@y", divisi.InvalidError, "no axis 'y'"),
+                ("*", "m@x0", divisi.InvalidError, "node 'b'"),
+                ("z", "m@x0", divisi.UsageError, "no operator is called 'z'"),
+                ("a", "m@x0>", divisi.UsageError, "'m@x0>' is no strategy"),
+                ("a", "@h: m@x0", divisi.UsageError, "is of the grid @h; the "
+                 "plan's is @g"),
+                ("a", 3, divisi.UsageError, "a strategy is a text"),
+                (3, "m@x0", divisi.UsageError, "found by a name, not by 3")):
+            with pytest.raises(kind, match=message):
+                plan[name].split = split
+            assert plan.dump() == edited
+        plan["nn.matmul"].split = "@g: m@x0"
+        assert plan.price == found
+        without = re.sub(r"edited = (true|false)", "", plan.dump())
+        assert without == re.sub(r"edited = (true|false)", "", before)
+
+
+def test_layouts_are_those_of_the_plan(plan):
+    layouts = plan.layouts
+    assert layouts["grids"] == [{"name": "g", "axes": "(x0=2)",
+                                 "devices": [0, 1]}]
+    [a, b, y] = layouts["operators"]
+    assert a == {"entry": "forward", "layer": "", "node": "a", "grid": "g",
+                 "op": "nn.matmul", "split": "m@x0", "results": ["[x0, *]"],
+                 "operands": ["[x0, *]", "[*, *]"],
+                 "loops": {"m": 8, "n": 32, "k": 16}}
+    assert plan["nn.relu"].layouts == [b] and plan["y"].layouts == [y]
+    places = {tensor["name"]: tensor["layout"] for tensor in layouts["tensors"]}
+    assert places == {"w": "[*, *]", "v": "[*, *]", "x": "[x0, *]",
+                      "y": "[x0, *]"}
+    told = plan.explain("dict")
+    assert told["globals"] + told["tensors"] == layouts["tensors"]
+
+
+TWO_GRIDS = """
+spmd.grid @g (x=2) devices [0, 1]
+spmd.grid @h (y=2) devices [2, 3]
+func.func @f(%x: tensor<4x4xf32> {nn.name = "x",
+      spmd.place = #spmd.place<@g: [x, *]>})
+    -> (tensor<4x4xf32> {nn.name = "y", spmd.place = #spmd.place<@h: [y, *]>}) {
+  %a = nn.relu %x {spmd.split = #spmd.split<@g: d0@x>}
+      : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b = nn.tanh %a {spmd.split = #spmd.split<@h: d0@y>}
+      : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %b : tensor<4x4xf32>
+}
+"""
+
+
+def test_split_of_what_is_no_plan_on_one_grid(plan, tmp_path):
+    file = tmp_path / "two.mlir"
+    file.write_text(TWO_GRIDS)
+    with divisi.plan(file) as two:
+        assert [row["grid"] for row in two.layouts["operators"]] == ["g", "h"]
+        with pytest.raises(divisi.UsageError, match="the plan has 2 grids; "
+                           "strategies are set only in plans on one grid"):
+            two["relu"].split = ""
+    file.write_text(plan.dump("partition"))
+    with divisi.plan(file) as later:
+        with pytest.raises(divisi.UsageError, match="the module is at the "
+                           "stage partition; strategies are set at the stage"):
+            later["relu"].split = ""
+        with pytest.raises(divisi.UsageError, match="none after plan"):
+            later.layouts
 
 
 def test_plan_works_no_more_once_closed():

@@ -15,7 +15,9 @@
 //     NUMBER explain text|json            progress PHASE BEST BOUND
 //     NUMBER dump STAGE                   note TEXT
 //     NUMBER compile PATH                 warning TEXT
-//     NUMBER cancel                       result CODE MESSAGE TEXT
+//     NUMBER set_split OPERATORS SPLIT    result CODE MESSAGE TEXT
+//     NUMBER layouts OPERATORS
+//     NUMBER cancel
 //
 // The compiler says hello, and the result of importing the model, by itself;
 // then it gives one result for each request. `cancel` has none: it is about the
@@ -43,7 +45,7 @@
 namespace divisi {
 
 /// The version of the messages; other programs of the compiler are refused.
-inline constexpr std::string_view kChannelProtocol = "1";
+inline constexpr std::string_view kChannelProtocol = "2";
 /// The descriptor by which the compiler inherits its end.
 inline constexpr int kChannelDescriptor = 3;
 /// The most bytes that a host sends at once: they fit into the sockets, so that

@@ -139,6 +139,13 @@ public:
   /// name that means nothing, and after Stage::Plan.
   Status replan(llvm::ArrayRef<std::string> keep);
 
+  /// Gives operators of the plan another strategy (Plan/SetSplit.h), notes that
+  /// the plan was edited, and tells what it takes now, in nanoseconds. The
+  /// module has reached Stage::Plan. ExitCode::Usage as there, and after
+  /// Stage::Plan; Invalid for a strategy that an operator cannot have: the
+  /// module is then as it was edited, for nobody to use.
+  Expected<int64_t> setSplit(llvm::StringRef operators, llvm::StringRef split);
+
   /// Runs the stages that are missing. ExitCode::Usage or Infeasible from the
   /// planner, Invalid for edited IR that breaks a rule.
   Status advanceTo(Stage stage);

@@ -245,6 +245,8 @@ llvm::json::Value toJSON(const Report &report);
 llvm::json::Value toJSON(const ReportRow &row);
 /// One tensor, as the report has it.
 llvm::json::Value toJSON(const ReportTensor &tensor);
+/// The same of a grid.
+llvm::json::Value toJSON(const ReportGrid &grid);
 /// ExitCode::Invalid if `text` is no report in JSON, Version if it is one of
 /// another version.
 Expected<Report> reportFromText(llvm::StringRef text);
