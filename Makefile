@@ -1,21 +1,23 @@
 # Everything a person types. PRESET is one of the presets in CMakePresets.json.
 PRESET ?= release
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
 READERS ?= Clusters Hosts Manifests Models Modules Problems Rules Tensors
 PEERS ?=
 
 # One build tree a preset; CMakePresets.json names them alike.
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
-FORMATTED = git ls-files '*.h' '*.cpp'
+FORMATTED = git ls-files '*.h' '*.hpp' '*.cpp'
 
-.PHONY: setup build divisi demo test test-gpu sweep prove faults node-suite races \
-  fuzz format models
+.PHONY: setup build divisi install demo test test-gpu sweep prove faults \
+  node-suite races fuzz format models
 .DEFAULT_GOAL := build
 
 setup:
 	@bash cmake/setup.sh
 	@bash cmake/cuda.sh
+	@bash cmake/install/tools.sh
 
 # Configures each time: a preset may say something else by now.
 build: setup
@@ -26,6 +28,16 @@ build: setup
 divisi: setup
 	@cmake --preset $(PRESET) --log-level=NOTICE
 	@cmake --build $(BUILD) -j $(JOBS) --target divisi
+
+# What others need: programs, libraries, headers, documentation. It may be moved.
+install: setup
+	@cmake --preset $(PRESET) --log-level=NOTICE
+	@cmake --build $(BUILD) -j $(JOBS) --target divisi-tree
+	@bash cmake/install/stage.sh $(BUILD) $(BUILD)/stage
+	@mkdir -p "$(DESTDIR)$(PREFIX)"
+	@cp -R --no-dereference --remove-destination $(BUILD)/stage/* \
+	  "$(DESTDIR)$(PREFIX)"
+	@echo "installed in $(DESTDIR)$(PREFIX)"
 
 # A share of the cases: DIVISI_TEST_SHARE, from 0 to 1 (test/share.py). What the
 # suites counted (cases that ran, messages that are expected) and the entries that

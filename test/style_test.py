@@ -1,7 +1,7 @@
 """The measures of the house style, over every source file of the tree.
 
 - No file over 450 lines, no C++ function over 80.
-- Every .h, .cpp and .td begins with the banner, every header has the guard
+- Every .h, .hpp, .cpp and .td begins with the banner, every header has the guard
   that its path gives: `python test/style_test.py --fix [PATH…]` writes both.
 - Every declaration in a header has a `///` comment: one above it, which speaks
   also for the members that follow without an empty line, or one behind it.
@@ -27,7 +27,8 @@ BANNER = """//
 //
 //===----------------------------------------------------------------------===//
 """
-MODE = {".h": "-*- C++ -*-", ".td": "-*- tablegen -*-"}
+MODE = {".h": "-*- C++ -*-", ".hpp": "-*- C++ -*-",
+        ".td": "-*- tablegen -*-"}
 
 
 def tracked(*endings):
@@ -45,7 +46,7 @@ def read(path):
 
 # Lines of files and functions.
 
-SOURCES = (".h", ".cpp", ".td", ".py", ".sh", ".cmake", ".txt", ".mlir",
+SOURCES = (".h", ".hpp", ".cpp", ".td", ".py", ".sh", ".cmake", ".txt", ".mlir",
            ".proto")
 # Generated: the pages and lists are data. Licences are as others wrote them.
 DATA = re.compile(r"/data/|^licenses/|\.dict$|messages\.txt$")
@@ -104,7 +105,7 @@ def test_no_file_is_too_long():
 
 def test_no_function_is_too_long():
     found, long = 0, []
-    for path in tracked(".h", ".cpp"):
+    for path in tracked(".h", ".hpp", ".cpp"):
         for first, last in functions(read(path)):
             found += 1
             if last - first >= MOST_FUNCTION_LINES:
@@ -293,7 +294,7 @@ def room_of(path):
 def undocumented():
     """{room: [declarations without ///]} and {room: how many in all}."""
     missing, total = {}, Counter()
-    for path in tracked(".h"):
+    for path in tracked(".h", ".hpp"):
         if path.startswith(UNDOCUMENTED):
             continue
         room = room_of(path)
@@ -354,7 +355,7 @@ def with_banner(path, text):
 
 
 def with_guard(path, text):
-    if not path.endswith((".h", ".td")):
+    if not path.endswith((".h", ".hpp", ".td")):
         return text
     guard = guard_of(path)
     old = re.search(r"^#ifndef (\w+)\n#define \1\b", text, re.M)
@@ -375,7 +376,7 @@ def unified(path, text):
 
 
 def test_banners_and_guards_are_one():
-    files = tracked(".h", ".cpp", ".td")
+    files = tracked(".h", ".hpp", ".cpp", ".td")
     other = [path for path in files if unified(path, read(path)) != read(path)]
     assert not other, "run test/style_test.py --fix on:\n" + "\n".join(other)
 
@@ -434,7 +435,7 @@ def test_titles_are_80_wide():
 
 if __name__ == "__main__":
     assert sys.argv[1:2] == ["--fix"], __doc__
-    for name in tracked(".h", ".cpp", ".td"):
+    for name in tracked(".h", ".hpp", ".cpp", ".td"):
         if len(sys.argv) == 2 or name.startswith(tuple(sys.argv[2:])):
             new = unified(name, read(name))
             if new is None:

@@ -163,3 +163,14 @@ def assert_close(got, expected):
 def load(path):
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory):
+    """What `make install` copies, in another place than where it was made."""
+    folder = tmp_path_factory.mktemp("install")
+    done = subprocess.run(
+        ["bash", ROOT / "cmake/install/stage.sh", BUILD, folder / "first"],
+        capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return (folder / "first").rename(folder / "moved")
