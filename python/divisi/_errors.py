@@ -88,6 +88,9 @@ class DivisiWarning(UserWarning):
     """What a caller may not want."""
 
 
+for _name in __all__:
+    globals()[_name].__module__ = "divisi"  # Where users find them.
+
 _BY_CODE: dict[int, type[Error]] = {
     kind.code: kind for kind in (
         InternalError, UsageError, FileError, InvalidError, UnsupportedError,
