@@ -96,6 +96,20 @@ public:
   Result<std::string> dump(const std::string &stage) {
     return textOf(detail::compiler()->dump, stage.c_str());
   }
+  /// Lets operators of that name work as `split` says, and returns the
+  /// predicted time of a run then, in nanoseconds.
+  Result<double> setSplit(const std::string &operators,
+                          const std::string &split) {
+    double nanoseconds = 0;
+    Result<void> status = done(detail::compiler()->set_split(
+        get(), operators.c_str(), split.c_str(), &nanoseconds));
+    return status ? Result<double>(nanoseconds) : status.error();
+  }
+  /// The strategies and layouts of operators of that name, or of all for an
+  /// empty one, as JSON.
+  Result<std::string> layouts(const std::string &operators = "") {
+    return textOf(detail::compiler()->layouts, detail::textOrNull(operators));
+  }
   /// Writes the artifact.
   Result<void> compile(const std::string &path) {
     return done(detail::compiler()->compile(get(), path.c_str()));

@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// On a model of consumer_test.py; prints what was wrong: wrapper MODEL FOLDER.
+//
+//===----------------------------------------------------------------------===//
 
 #include "divisi-c/divisi.hpp"
 
@@ -56,6 +60,12 @@ static void compile(const std::string &model, const std::string &artifact) {
   EXPECT(compilation.explain("json").value().starts_with("{"));
   EXPECT(compilation.dump("plan").value().find("nn.") != std::string::npos);
   EXPECT(codeThrownBy([&] { compilation.dump("none").value(); }) ==
+         DIVISI_USAGE);
+  EXPECT(compilation.layouts().value().find("nn.matmul") != std::string::npos);
+  EXPECT(compilation.layouts("nn.add").value().find("nn.matmul") ==
+         std::string::npos);
+  EXPECT(compilation.setSplit("nn.matmul", "n@x0").value() > 0);
+  EXPECT(codeThrownBy([&] { compilation.setSplit("none", "").value(); }) ==
          DIVISI_USAGE);
   compilation.compile(artifact).value();
   compilation.cancel().value();
