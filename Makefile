@@ -10,7 +10,7 @@ PEERS ?=
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 FORMATTED = git ls-files '*.h' '*.hpp' '*.cpp'
 
-.PHONY: setup build divisi install demo test test-gpu sweep prove faults \
+.PHONY: setup build divisi install wheel demo test test-gpu sweep prove faults \
   node-suite races fuzz format models
 .DEFAULT_GOAL := build
 
@@ -38,6 +38,15 @@ install: setup
 	@cp -R --no-dereference --remove-destination $(BUILD)/stage/* \
 	  "$(DESTDIR)$(PREFIX)"
 	@echo "installed in $(DESTDIR)$(PREFIX)"
+
+# dist/divisi-*.whl: the Python package with all that it needs.
+wheel: setup
+	@cmake --preset $(PRESET) --log-level=NOTICE
+	@cmake --build $(BUILD) -j $(JOBS) --target divisi-tree
+	@bash cmake/install/stage.sh $(BUILD) $(BUILD)/wheel --strip
+	@tools=$$(bash cmake/install/tools.sh --prefix)/bin; \
+	$$tools/python cmake/install/wheel.py --wheel $$tools/wheel \
+	  $(BUILD)/wheel dist
 
 # A share of the cases: DIVISI_TEST_SHARE, from 0 to 1 (test/share.py). What the
 # suites counted (cases that ran, messages that are expected) and the entries that
