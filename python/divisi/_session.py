@@ -5,16 +5,14 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Union
 
 from . import _c
 from ._artifact import Artifact, Entry, PathLike, load
-from ._errors import DeviceError, FileError, InvalidError, UsageError
+from ._errors import DeviceError, InvalidError, UsageError
 from ._handles import Handle
-from ._tensors import (TENSOR_BYTES, Value, capsule_pointer, copy_tensor, fill)
+from ._tensors import TENSOR_BYTES, capsule_pointer, copy_tensor, fill
 
 _VERSION, _NAME, _TENSOR_AT = (1, 0), b"dltensor_versioned", 32
 # Where a kernel was given up, it may still write to what it was given.
