@@ -1,6 +1,7 @@
 """What the verbs say, right and wrong: overviews, tables, edited dumps."""
 
 import hashlib
+import json
 import re
 import struct
 
@@ -70,8 +71,31 @@ def test_overview_lists_the_verbs(divisi):
          "key       print this user's public key, make one, or list whose "
          "native code runs", "version   print the versions of this program "
                                "and its parts")
-    assert re.fullmatch(r"divisi [\d.]+ \(artifacts of version \d+, LLVM "
-                        r"22[\d.]+\)\n", divisi("version").out)
+
+
+PARTS = ["LLVM", "ONNX", "Protocol Buffers", "oneDNN", "HiGHS", "Z3", "simdjson"]
+OPENED = ["CUDA", "cuDNN", "NCCL", "MPI", "PMIx"]
+
+
+def test_version_says_what_it_is_built_of(divisi):
+    answer = json.loads(divisi("version", "--json").out)
+    assert answer["schema_version"] == 1
+    assert list(answer["opens"]) == sorted(OPENED)
+    assert set(PARTS) < set(answer["built_of"])
+    for name, version in (answer["built_of"] | answer["opens"]).items():
+        assert version is None and name in OPENED or re.fullmatch(
+            r"\d+(\.\d+)+", version), name
+    def listed(names, of):
+        return ", ".join(f"{name} {of[name]}" if of[name] else f"no {name}"
+                         for name in names)
+    [compiler] = set(answer["built_of"]) - set(PARTS)
+    assert divisi("--version").out == divisi("version").out == (
+        f"divisi {answer['divisi']} (artifacts of version {answer['artifact']})\n"
+        f"built of {listed(PARTS + [compiler], answer['built_of'])}\n"
+        f"opens where it is wanted {listed(OPENED, answer['opens'])}\n")
+    # The package of ONNX is that which it is built of.
+    assert answer["built_of"]["ONNX"] == onnx.__version__
+    assert answer["built_of"]["LLVM"] == answer["llvm"]
 
 
 # Flags.
