@@ -114,6 +114,7 @@ typedef struct divisi_compiler_api {
   /// node, of a scope, or of a kind of operator ("nn.matmul"); * and ? stand
   /// for any characters. `split` is a strategy as plans have it: "m@x, n@y",
   /// with or without its grid before it ("@g: m@x"); "" is no split at all.
+  /// Operators of the name that lack one of its loops stay as they are.
   /// What the plan takes now is put in `nanoseconds`, which may be NULL.
   /// DIVISI_USAGE for names of nothing, and for a plan on several grids;
   /// DIVISI_INVALID for a strategy that an operator cannot have. The plan is

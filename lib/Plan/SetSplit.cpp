@@ -14,6 +14,8 @@
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace divisi;
 
@@ -21,7 +23,7 @@ divisi::Expected<std::vector<Operation *>>
 divisi::operatorsNamed(ModuleOp planned, StringRef name) {
   std::vector<Operation *> operators;
   planned.walk([&](Operation *op) {
-    if (spmd::getSplit(op) &&
+    if (spmd::getSplit(op) && isa<nn::LoopInterface>(op) &&
         !isa<nn::ReadOp, nn::UpdateOp, nn::ConstantOp>(op) &&
         (name.empty() || nn::isNamed(op, name))) {
       operators.push_back(op);
@@ -60,6 +62,24 @@ static divisi::Expected<spmd::SplitAttr> parse(spmd::GridOp grid,
       grid.getContext(), FlatSymbolRefAttr::get(grid.getSymNameAttr()), *split);
 }
 
+/// Whether `op` has all loops that `split` names; adds the names of its loops
+/// to `known`: `m, n, k of nn.matmul`.
+static bool hasLoops(Operation *op, const spmd::NamedSplit &split,
+                     std::vector<std::string> &known) {
+  LoopNest nest = cast<nn::LoopInterface>(op).getLoopNest();
+  std::string loops;
+  for (const Loop &loop : nest.loops) {
+    loops += (loops.empty() ? "" : ", ") + loop.name;
+  }
+  loops += " of " + op->getName().getStringRef().str();
+  if (!llvm::is_contained(known, loops)) {
+    known.push_back(loops);
+  }
+  return llvm::all_of(split.loops, [&](const spmd::NamedLoopSplit &part) {
+    return nest.find(part.loop).has_value();
+  });
+}
+
 Status divisi::setSplit(ModuleOp planned, StringRef operators,
                         StringRef split) {
   SmallVector<spmd::GridOp> grids(planned.getOps<spmd::GridOp>());
@@ -76,6 +96,15 @@ Status divisi::setSplit(ModuleOp planned, StringRef operators,
       operatorsNamed(planned, operators);
   if (!named) {
     return named.status();
+  }
+  std::vector<std::string> known;
+  llvm::erase_if(*named, [&](Operation *op) {
+    return !hasLoops(op, strategy->getSplit(), known);
+  });
+  if (named->empty()) {
+    return makeError(ExitCode::Usage, "no operator that is called '",
+                     operators.str(), "' has the loops of '", split.str(),
+                     "'; loops are ", llvm::join(known, "; "));
   }
   for (Operation *op : *named) {
     op->setAttr(spmd::SPMDDialect::kSplit, *strategy);

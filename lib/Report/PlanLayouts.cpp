@@ -127,10 +127,7 @@ Expected<json::Value> divisi::planLayouts(ModuleOp planned,
   }
   json::Array rows, grids;
   for (Operation *op : *named) {
-    auto loops = dyn_cast<nn::LoopInterface>(op);
-    if (!loops) {
-      continue;
-    }
+    auto loops = cast<nn::LoopInterface>(op);
     FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(loops);
     if (succeeded(strategy)) {
       rows.push_back(rowOf(loops, std::move(*strategy), describe(*op)));

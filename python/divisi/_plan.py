@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Union
@@ -139,21 +140,30 @@ class Operators:
         self._plan = plan
         self._name = name
 
-    def _rows(self) -> list[dict[str, Any]]:
+    @property
+    def layouts(self) -> list[dict[str, Any]]:
+        """Those of Plan.layouts."""
         text = self._plan._compilation.text("layouts", self._name.encode())
         return json.loads(text)["operators"]
 
     @property
-    def layouts(self) -> list[dict[str, Any]]:
-        """Those of Plan.layouts."""
-        return self._rows()
-
-    @property
     def split(self) -> dict[str, str]:
-        """Their strategies by node: `m@x, n@y`; "" of an operator that every
-        device runs whole. Assigning a strategy gives it to all of them, and
-        prices the plan again; one that any of them cannot have changes nothing."""
-        return {row["node"] or row["op"]: row["split"] for row in self._rows()}
+        """Their strategies by node, "down", or, of several operators of a node,
+        "down (nn.matmul)": `m@x, n@y`; "" of an operator that every device runs
+        whole. Assigning one gives it to those that have its loops, and prices
+        the plan again; one that any of these cannot have, or that has loops of
+        none, raises and changes nothing."""
+        rows = self.layouts
+        nodes = Counter(row["node"] for row in rows)
+        found: dict[str, str] = {}
+        for row in rows:
+            node = row["node"]
+            name = node if node and nodes[node] == 1 else \
+                f"{node} ({row['op']})".lstrip()
+            count = sum(key == name or key.startswith(f"{name} #")
+                        for key in found)
+            found[f"{name} #{count + 1}" if count else name] = row["split"]
+        return found
 
     @split.setter
     def split(self, split: str) -> None:

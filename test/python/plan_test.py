@@ -180,10 +180,11 @@ def test_split_is_set_and_priced(x):
         # Each of these leaves the plan as it is.
         edited = plan.dump()
         for name, split, kind, message in (
-                ("a", "q@x0", divisi.InvalidError, "no loop 'q', its loops are "
-                 "m, n, k"),
+                ("*", "q@x0", divisi.UsageError, "no operator that is called "
+                 "'\\*' has the loops of 'q@x0'; loops are m, n, k of "
+                 "nn.matmul; d0, d1 of nn.relu"),
+                ("a", "k@x0, n@x0", divisi.InvalidError, "'x0' is used twice"),
                 ("a", "m@y", divisi.InvalidError, "no axis 'y'"),
-                ("*", "m@x0", divisi.InvalidError, "node 'b'"),
                 ("z", "m@x0", divisi.UsageError, "no operator is called 'z'"),
                 ("a", "m@x0>", divisi.UsageError, "'m@x0>' is no strategy"),
                 ("a", "@h: m@x0", divisi.UsageError, "is of the grid @h; the "
@@ -193,7 +194,7 @@ def test_split_is_set_and_priced(x):
             with pytest.raises(kind, match=message):
                 plan[name].split = split
             assert plan.dump() == edited
-        plan["nn.matmul"].split = "@g: m@x0"
+        plan["*"].split = "@g: m@x0"  # b has no m
         assert plan.price == found
         without = re.sub(r"edited = (true|false)", "", plan.dump())
         assert without == re.sub(r"edited = (true|false)", "", before)
@@ -214,6 +215,17 @@ def test_layouts_are_those_of_the_plan(plan):
                       "y": "[x0, *]"}
     told = plan.explain("dict")
     assert told["globals"] + told["tensors"] == layouts["tensors"]
+
+
+def test_operators_of_one_node_are_told_apart():
+    model = model_of("m (float[4, 8] x) => (float[4, 8] y)"
+                     "{ [one] a = Gemm(x, w, b) [two] y = Gelu(a) }",
+                     w=np.ones((8, 8), "f4"), b=np.ones(8, "f4"))
+    with divisi.plan(model, devices=2) as plan:
+        assert set(plan["*"].split) == {"one (nn.matmul)", "one (nn.add)", "two"}
+        plan["*"].split = "n@x0"
+        assert plan["one"].split["one (nn.matmul)"] == "n@x0"
+        assert set(plan["nn.matmul"].split) == {"one"}
 
 
 TWO_GRIDS = """

@@ -24,11 +24,13 @@ namespace divisi {
 Expected<std::vector<mlir::Operation *>> operatorsNamed(mlir::ModuleOp planned,
                                                         llvm::StringRef name);
 
-/// Gives them the strategy `split`, as a plan has it between its brackets:
-/// `@g: m@x, n@y`, `m@x, n@y`, or nothing for an operator that every device
-/// runs whole. Whether it is legal is a question for `verify-plan`.
-/// ExitCode::Usage for a plan on several grids, for another grid, and for text
-/// that is no strategy; nothing is changed then.
+/// Gives those of them that have all the loops of `split` that strategy, as a
+/// plan has it between its brackets: `@g: m@x, n@y`, `m@x, n@y`, or nothing for
+/// an operator that every device runs whole. So a scope's products can be split
+/// by `n@x` beside operators that have no n. Whether it is legal is a question
+/// for `verify-plan`. ExitCode::Usage for a plan on several grids, for another
+/// grid, for text that is no strategy, and where no operator has the loops;
+/// nothing is changed then.
 Status setSplit(mlir::ModuleOp planned, llvm::StringRef operators,
                 llvm::StringRef split);
 
