@@ -14,7 +14,7 @@ these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -32,12 +32,13 @@ from ._shape_inputs import open_inputs, shape_inputs
 _OF_THE_RUNNER = ("rtol", "atol")
 
 
-def _is_open(info: onnx.ValueInfoProto) -> bool:
-    """Whether its shape is left to who runs the model."""
+def _is_open(info: onnx.ValueInfoProto, dims: Container[str] = ()) -> bool:
+    """Whether its shape is left to who runs the model; `dims` are given."""
     kind = info.type.tensor_type
     return info.type.HasField("tensor_type") and (
         not kind.HasField("shape") or
-        any(not dim.HasField("dim_value") for dim in kind.shape.dim))
+        any(not dim.HasField("dim_value") and dim.dim_param not in dims
+            for dim in kind.shape.dim))
 
 
 class DivisiRep(BackendRep):
@@ -61,8 +62,8 @@ class DivisiRep(BackendRep):
         shapes = self._options.pop("shapes", None) or {}
         self._shapes = dict(shapes)
         self._open = [info.name for info in open_inputs(model)
-                      if _is_open(info) and info.name not in shapes
-                      and info.name not in given and not options.get("dims")]
+                      if _is_open(info, options.get("dims") or ())
+                      and info.name not in shapes and info.name not in given]
         self._sessions: dict[Any, Session] = {}
         if self.is_static:
             self._session({})

@@ -150,6 +150,14 @@ def test_given_options_come_first():
     assert prepared.is_static
     x = np.arange(8, dtype="f4").reshape(2, 4)
     np.testing.assert_array_equal(prepared.run(x)[0], x.reshape(4, 2))
+    model = model_of("m (float[N, 4] x, float[M, 4] z) => (float[K, 4] y)"
+                     "{ y = Concat<axis = 0>(x, z) }")
+    assert onnx_backend.prepare(model, dims={"N": 2, "M": 2}).is_static
+    prepared = onnx_backend.prepare(model, dims={"N": 2})
+    assert not prepared.is_static
+    for rows in (1, 3):
+        [y] = prepared.run([x, np.ones((rows, 4), "f4")])
+        assert y.shape == (2 + rows, 4)
 
 
 def test_node_is_run():
