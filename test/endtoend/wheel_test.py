@@ -3,9 +3,11 @@ new virtual environment, and used, with Debian's Python by another user, where
 neither this tree, its build and its dependencies, nor a compiler can be seen."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -38,6 +40,14 @@ for name in expected.files:
                                atol=1e-5)
 assert str(divisi.__file__).startswith(sys.prefix)
 print(seconds)
+"""
+
+# The examples of docs/python.md, as test/python/docs_test.py runs them.
+EXAMPLES = """
+import doctest, sys
+result = doctest.testfile("examples.txt", module_relative=False, optionflags=
+                          doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+sys.exit(result.failed > 0 or result.attempted < 30)
 """
 
 
@@ -138,26 +148,39 @@ def run_hidden(folder, user, *command):
                           cwd=folder, capture_output=True, text=True)
 
 
+@pytest.fixture
+def folder():
+    """A folder where others may come: not one of pytest's, which every session
+    closes."""
+    with tempfile.TemporaryDirectory() as name:
+        for each in (name, os.path.dirname(name)):
+            if not os.stat(each).st_mode & 0o001:
+                os.chmod(each, 0o755)
+        yield Path(name)
+
+
 @pytest.mark.whole
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may be another user")
 @pytest.mark.parametrize("python", pythons(), ids=str)
-def test_wheel_works_alone(wheel, generated, python, capsys, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("alone")
-    # Nobody else may come where a Python of this user is.
+def test_wheel_works_alone(wheel, generated, python, capsys, folder):
+    # Nobody else may come where another Python is.
     user = 65534 if str(python).startswith("/usr/bin") else 0
-    for each in (folder, *list(folder.parents)[:2]):
-        each.chmod(0o755)
     made = generated("mlp.py", "--widths", "16,32,8", "--batch", 4)
     for file, name in ((made.onnx, "mlp.onnx"), (made.inputs, "mlp.inputs.npz"),
                        (made.outputs, "mlp.outputs.npz")):
         shutil.copy(file, folder / name)
     environment = folder / "environment"
     for command in ([python, "-m", "venv", environment],
-                    [environment / "bin/pip", "-q", "install", wheel]):
+                    [environment / "bin/pip", "-q", "install", f"{wheel}[onnx]"]):
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    os.chown(folder, user, user)
     (folder / "use.py").write_text(USE)
+    (folder / "examples.py").write_text(EXAMPLES)
+    (folder / "examples.txt").write_text("".join(re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "docs/python.md").read_text(),
+        re.M | re.S)))
+    for each in (folder, *folder.glob("*.*")):
+        os.chown(each, user, user)
     tool = environment / "bin/divisi"
     for command in (
             [tool, "--version"],
@@ -166,10 +189,16 @@ def test_wheel_works_alone(wheel, generated, python, capsys, tmp_path_factory):
             [tool, "check", "m.divisi", "--inputs", "mlp.inputs.npz",
              "--expect", "mlp.outputs.npz"],
             [tool, "prove", "--help"], [tool, "solve", "--help"],
-            [environment / "bin/python", "use.py"]):
+            # It writes files of the same names.
+            [environment / "bin/python", "use.py"],
+            [environment / "bin/python", "examples.py"]):
         done = run_hidden(folder, user, *command)
-        assert done.returncode == 0, (command, done.stderr)
-    assert float(done.stdout) <= MOST_SECONDS
+        assert done.returncode == 0, (command, done.stdout + done.stderr)
+        if "use.py" in command:
+            seconds = done.stdout.strip()
+    for name in ("man/man1/divisi.1", "bash-completion/completions/divisi"):
+        assert (environment / "share" / name).exists()
+    assert float(seconds) <= MOST_SECONDS
     with capsys.disabled():
-        print(f"counted: wheel: imported in {done.stdout.strip()} s by "
+        print(f"counted: wheel: imported in {seconds} s by "
               f"{python.name} of {python.parents[1]}")
