@@ -11,6 +11,7 @@ import onnx
 import onnxruntime
 import pytest
 from conftest import ROOT, compile_file, perceptron
+from share import sample_size
 
 import divisi
 
@@ -188,3 +189,30 @@ def test_warning_of_native_code_is_one_of_python(folder, tmp_path, monkeypatch):
     with pytest.warns(divisi.DivisiWarning, match="native code .* is not run"):
         artifact = divisi.load(path)
     assert divisi.Session(artifact).run(np.ones((64, 64), "f4"))["y"].all()
+
+
+def resident():
+    """What this process has in memory, in bytes."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_sessions_leave_nothing(small, x):
+    """Neither memory, nor threads, nor descriptors; `make sweep`: 1,000 of them."""
+    def use():
+        with divisi.load(bytes(small)) as artifact:
+            with divisi.Session(artifact, threads=2) as session:
+                session.run(x)
+
+    def held():
+        return len(os.listdir("/proc/self/task")), len(os.listdir(
+            "/proc/self/fd"))
+
+    for _ in range(20):
+        use()
+    before, things = resident(), held()
+    count = sample_size(1000, 100)
+    for _ in range(count):
+        use()
+    assert held() == things
+    assert resident() - before < 2 << 20
