@@ -29,63 +29,52 @@ SKIPS = dict(
     if not line.startswith("#"))
 
 
-def backend_for(count):
-    """The backend, on so many devices."""
-    class OnDevices(onnx_backend.DivisiBackend):
-        options = {"devices": count}
-        is_compatible = None  # So that what is refused says why.
+class OnDevices(onnx_backend.DivisiBackend):
+    """The backend, on `count` devices."""
+    count = 1
+    is_compatible = None  # So that what is refused says why.
 
-        @classmethod
-        def prepare(cls, model, device="CPU", **options):
-            if count > 1:
-                options.update(solver="random", seed=zlib.crc32(
-                    model.SerializeToString()) % 1000)
-            return super().prepare(model, device, **options)
-
-    return OnDevices
+    @classmethod
+    def prepare(cls, model, device="CPU", **options):
+        options["devices"] = cls.count
+        if cls.count > 1:
+            options.update(solver="random", seed=zlib.crc32(
+                model.SerializeToString()) % 1000)
+        return super().prepare(model, device, **options)
 
 
-def cases_of(count):
-    """The functions of onnx's runner, by their names."""
-    kinds = onnx.backend.test.BackendTest(backend_for(count),
-                                          __name__).test_cases
-    found = {name: getattr(kind, name) for kind in kinds.values()
-             for name in dir(kind) if name.startswith("test_")
-             and name.endswith("_cpu")}
-    NODES.update(name for name in found
-                 if hasattr(kinds["OnnxBackendNodeModelTest"], name))
-    return found
-
-
-NODES = set()
-CASES = {count: cases_of(count) for count in DEVICES}
+KINDS = onnx.backend.test.BackendTest(OnDevices, __name__).test_cases
+CASES = {name: getattr(kind, name) for kind in KINDS.values()
+         for name in dir(kind)
+         if name.startswith("test_") and name.endswith("_cpu")}
 LIGHT = [f"test_{name}_cpu" for name in
          ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2",
           "resnet50", "shufflenet", "squeezenet", "vgg19", "zfnet512")]
-PASSING = sorted(set(CASES[1]) - set(SKIPS) - set(LIGHT))
+PASSING = sorted(set(CASES) - set(SKIPS) - set(LIGHT))
 
 
-def run(name, count):
-    CASES[count][name](unittest.TestCase())
+def run(name, count, monkeypatch):
+    monkeypatch.setattr(OnDevices, "count", count)
+    CASES[name](unittest.TestCase())
 
 
 @pytest.mark.sample("count", slow=True)
 @pytest.mark.parametrize("name", PASSING)
 @pytest.mark.parametrize("count", DEVICES)
-def test_case(name, count):
-    run(name, count)
+def test_case(name, count, monkeypatch):
+    run(name, count, monkeypatch)
 
 
 @pytest.mark.sample(slow=True)
 @pytest.mark.parametrize("name", SKIPS)
-def test_case_that_is_skipped(name):
+def test_case_that_is_skipped(name, monkeypatch):
     reason = SKIPS[name]
     if reason.startswith("differs: "):
         with pytest.raises(AssertionError, match="Not equal to tolerance"):
-            run(name, 1)
+            run(name, 1, monkeypatch)
         return
     with pytest.raises(divisi.UnsupportedError) as caught:
-        run(name, 1)
+        run(name, 1, monkeypatch)
     assert reason in re.sub(r"the elements of input '[^']*' are",
                             "its elements are", str(caught.value))
 
@@ -95,18 +84,19 @@ def test_case_that_is_skipped(name):
 @pytest.mark.parametrize("count", DEVICES)
 def test_light_model(name, count, tmp_path, monkeypatch):
     monkeypatch.setenv("ONNX_HOME", str(tmp_path))
-    run(name, count)
+    run(name, count, monkeypatch)
 
 
 def test_one_light_model(tmp_path, monkeypatch):
     monkeypatch.setenv("ONNX_HOME", str(tmp_path))
-    run("test_squeezenet_cpu", 2)
+    run("test_squeezenet_cpu", 2, monkeypatch)
 
 
 def test_most_cases_pass():
     """Of single nodes; each of them is one of test_case."""
-    assert len(NODES & set(PASSING)) >= 1650
-    assert not set(SKIPS) - set(CASES[1]), "skips of cases that are none"
+    nodes = KINDS["OnnxBackendNodeModelTest"]
+    assert sum(hasattr(nodes, name) for name in PASSING) >= 1650
+    assert not set(SKIPS) - set(CASES), "skips of cases that are none"
 
 
 #===----------------------------------------------------------------------===#
