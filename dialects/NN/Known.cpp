@@ -9,7 +9,6 @@
 #include "dialects/NN/Known.h"
 
 #include "dialects/NN/Functions.h"
-#include "dialects/NN/NN.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -18,12 +17,27 @@ using namespace divisi::nn;
 using namespace mlir;
 
 KnownValues::KnownValues(ModuleOp module) {
+  for (auto global : module.getOps<GlobalOp>()) {
+    kinds_[global.getSymNameAttr()] = global.getKind();
+  }
   for (auto function : module.getOps<func::FuncOp>()) {
     if (isEntry(function)) {
       function.walk(
           [&](UpdateOp update) { updated_.insert(update.getGlobal()); });
     }
   }
+}
+
+/// Programs have thousands of globals, and rules ask about each again and
+/// again.
+std::optional<GlobalKind> KnownValues::kindOf(ReadOp read) const {
+  auto found = kinds_.find(read.getGlobalAttr().getAttr());
+  if (found != kinds_.end()) {
+    return found->second;
+  }
+  auto global = SymbolTable::lookupNearestSymbolFrom<GlobalOp>(
+      read, read.getGlobalAttr());
+  return global ? std::optional(global.getKind()) : std::nullopt;
 }
 
 /// Goes through what makes the value, each operator once.
@@ -39,11 +53,10 @@ bool KnownValues::comesFrom(Value value, bool isParameterEnough) const {
       continue;
     }
     if (auto read = dyn_cast<ReadOp>(op)) {
-      auto global = SymbolTable::lookupNearestSymbolFrom<GlobalOp>(
-          read, read.getGlobalAttr());
-      bool isEnough = global && (isParameterEnough
-                                     ? global.getKind() != GlobalKind::State
-                                     : global.getKind() == GlobalKind::Constant);
+      std::optional<GlobalKind> kind = kindOf(read);
+      bool isEnough =
+          kind && (isParameterEnough ? *kind != GlobalKind::State
+                                     : *kind == GlobalKind::Constant);
       if (!isEnough || updated_.contains(read.getGlobal())) {
         return false;
       }

@@ -9,6 +9,8 @@
 #ifndef DIVISI_DIALECTS_NN_KNOWN_H
 #define DIVISI_DIALECTS_NN_KNOWN_H
 
+#include "dialects/NN/NN.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/StringSet.h"
@@ -19,7 +21,8 @@ namespace divisi::nn {
 /// some entry updates are none.
 class KnownValues {
 public:
-  /// Of `module`, whose updates do not change while this is used.
+  /// Of `module`, whose updates do not change while this is used, nor the kinds
+  /// of its globals. Others may come to it.
   explicit KnownValues(mlir::ModuleOp module);
 
   /// Whether `value` is the same in every run, or hoist-init would keep it in
@@ -30,7 +33,10 @@ public:
 
 private:
   bool comesFrom(mlir::Value value, bool isParameterEnough) const;
+  /// Of the global that it reads, if there is one.
+  std::optional<GlobalKind> kindOf(ReadOp read) const;
 
+  llvm::DenseMap<mlir::StringAttr, GlobalKind> kinds_; ///< By name.
   llvm::StringSet<> updated_;
 };
 
