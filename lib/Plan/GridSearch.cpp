@@ -43,9 +43,10 @@ static constexpr double kFairGap = 0.01;
 /// The same of one of many: no more.
 static constexpr int64_t kManyPart = 200;
 /// Grids that win seldom may take this part of what the others took, or so
-/// much, in work; and a look at one takes so much of it by operator at least.
-static constexpr int64_t kPartForMore = 8, kLeastForMore = 100'000'000;
-static constexpr int64_t kLookAtOperator = 20'000;
+/// much, in work; to build a problem takes so much of it by matrix entry, most
+/// of it for routes.
+static constexpr int64_t kPartForMore = 4, kLeastForMore = 200'000'000;
+static constexpr int64_t kWorkByEntry = 300;
 /// Grids that are looked at side by side.
 static constexpr size_t kLooks = 2;
 
@@ -135,18 +136,24 @@ void GridSearch::take(Look &look) const {
                         std::move(grid.planning), measurer_.isAble()});
 }
 
-/// Building a problem takes time that is not counted as work.
-void GridSearch::spendOnMore(const Look &look) {
+/// Building a problem takes time that no solver counts as work.
+void GridSearch::spend(const Look &look) {
+  int64_t work = look.fit.outcome.work;
+  if (look.fit.planning && !look.isBuilt) {
+    for (const search::Matrix &matrix : look.fit.planning->problem.matrices) {
+      work += kWorkByEntry * int64_t(matrix.entries.size());
+    }
+  }
+  spent_ += work;
   if (look.grid.devices.isMore && leftForMore_) {
-    auto sites = int64_t(inputs_.dataflow.sites.size());
-    *leftForMore_ -= std::max(look.fit.outcome.work, sites * kLookAtOperator);
+    *leftForMore_ -= work;
   }
 }
 
 void GridSearch::conclude(Look &look) {
   Candidate &grid = look.grid;
   FitOutcome &fit = look.fit;
-  spendOnMore(look);
+  spend(look);
   if (grid.stage == Candidate::New) {
     grid.stage = Candidate::Bounded;
     grid.bound = std::max(grid.bound, look.bound);
@@ -223,7 +230,7 @@ std::vector<GridSearch::Candidate *> GridSearch::leastBounded(size_t count) {
     if (!leftForMore_) {
       // What is not counted as work takes longest where problems are large.
       leftForMore_ =
-          isLarge() ? 0 : std::max(kLeastForMore, work_ / kPartForMore);
+          isLarge() ? 0 : std::max(kLeastForMore, spent_ / kPartForMore);
     }
     if (*leftForMore_ > 0) {
       open = openGrids(/*isMore=*/true);
@@ -267,7 +274,8 @@ std::vector<GridSearch::Look> GridSearch::prepareRound() {
     if (!isFirst) {
       asked.onProgress = nullptr;
     }
-    looks.push_back({*grid, std::move(asked), isFirst});
+    looks.push_back(
+        {*grid, std::move(asked), isFirst, grid->planning != nullptr});
   }
   forgetProblems(looks);
   return looks;

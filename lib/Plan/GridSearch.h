@@ -46,9 +46,10 @@ private:
   struct Look {
     Candidate &grid;
     search::Options asked;
-    bool isFirst = true; ///< Of its round; people are told of this one.
-    int64_t bound = 0;   ///< Of a new grid.
-    FitOutcome fit;      ///< Of another.
+    bool isFirst = true;  ///< Of its round; people are told of this one.
+    bool isBuilt = false; ///< Its problem is there already.
+    int64_t bound = 0;    ///< Of a new grid.
+    FitOutcome fit;       ///< Of another.
   };
 
   bool isLarge() const;
@@ -59,7 +60,7 @@ private:
   std::vector<Candidate *> openGrids(bool isMore);
   std::vector<Candidate *> leastBounded(size_t count);
   bool isLeftOut(const Candidate &grid) const;
-  void spendOnMore(const Look &look);
+  void spend(const Look &look);
   std::vector<Look> prepareRound();
   void takeAll(std::vector<Look> &looks) const;
   void take(Look &look) const;
@@ -95,6 +96,7 @@ private:
   Candidate *bestGrid_ = nullptr;
   MemoryView bestView_; ///< With which it was solved.
   int64_t work_ = 0;    ///< Done.
+  int64_t spent_ = 0;   ///< The same, and for building problems.
   search::Stopped stopped_ = search::Stopped::Finished;
   CappedChoices capped_; ///< On the grid of most.
   /// Why there is no plan, if there is none.
