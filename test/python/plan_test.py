@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 import re
 import subprocess
 import warnings
@@ -10,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from conftest import compile_file, model_of, perceptron
+from share import sample_size
 
 import divisi
 
@@ -198,6 +200,38 @@ def test_split_is_set_and_priced(x):
         assert plan.price == found
         without = re.sub(r"edited = (true|false)", "", plan.dump())
         assert without == re.sub(r"edited = (true|false)", "", before)
+
+
+def test_random_splits_are_refused_or_right(x):
+    """Of operators by their loops and the grid's axes; results are the same."""
+    expected = divisi.Session(divisi.compile(perceptron())).run(x)["y"]
+    choose, accepted = random.Random(1), 0
+    with divisi.plan(perceptron(), devices=4, mesh=(2, 2)) as plan:
+        for _ in range(sample_size(200, 20)):
+            row = choose.choice(plan.layouts["operators"])
+            loops = choose.sample(sorted(row["loops"]), choose.randint(0, 2))
+            axes = choose.sample(["x0", "x1", "x0.x1"], 2)
+            try:
+                plan[row["node"]].split = ", ".join(
+                    f"{loop}@{axis}" for loop, axis in zip(loops, axes))
+                accepted += 1
+            except divisi.InvalidError as error:
+                assert "is used twice" in str(error), error
+                continue
+            y = divisi.Session(plan.compile()).run(x)["y"]
+            np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+    assert accepted >= 10
+
+
+def test_texts_that_are_no_splits_change_nothing(plan):
+    choose, before = random.Random(2), plan.dump()
+    words = ["m", "@x0", "x0", "@", ".", ",", " ", ":", "carry", "@g", "in", "0",
+             "9" * 30, "{", "]", "<", ">", '"', "\\", "é", "\n", "#x", "!"]
+    for _ in range(sample_size(2000)):
+        text = "?" + "".join(choose.choices(words, k=choose.randint(0, 8)))
+        with pytest.raises((divisi.UsageError, divisi.InvalidError)):
+            plan["nn.matmul"].split = text
+    assert plan.dump() == before
 
 
 def test_layouts_are_those_of_the_plan(plan):
