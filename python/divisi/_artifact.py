@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any, Union
 
@@ -107,6 +108,12 @@ class Artifact:
             raise UsageError(f"the artifact has no entry '{name}'; its entries "
                              f"are {', '.join(self.entries)}")
         return self.entries[name]
+
+    def _keep(self, file: Any) -> None:
+        """Its content is that of `file`, which has no name for long."""
+        self._file = file
+        self.path = None
+        weakref.finalize(self, file.close)
 
     def save(self, path: PathLike) -> None:
         """Writes a copy of its file."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Iterator
@@ -94,6 +95,7 @@ class Folder:
         """Of a file in it."""
         if self._made is None:
             self._made = tempfile.TemporaryDirectory(prefix="divisi-")
+            weakref.finalize(self, self._made.cleanup)
         return Path(self._made.name) / name
 
     def tensor(self, value: Any) -> str:

@@ -106,8 +106,7 @@ class Plan:
             name = os.path.join(folder, "model.divisi")
             self._compilation.call("compile", os.fsencode(name))
             artifact = load(name)
-            artifact._file = open(name, "rb")
-            artifact.path = None
+            artifact._keep(open(name, "rb"))
         return artifact
 
     def cancel(self) -> None:

@@ -5,12 +5,14 @@ import os
 import random
 import re
 import subprocess
+import sys
+import textwrap
 import warnings
 
 import numpy as np
 import onnx
 import pytest
-from conftest import compile_file, model_of, perceptron
+from conftest import ROOT, compile_file, model_of, perceptron
 from share import sample_size
 
 import divisi
@@ -302,6 +304,31 @@ def test_plan_works_no_more_once_closed():
         with pytest.raises(divisi.UsageError, match="the plan is closed"):
             call()
     made.cancel()
+
+
+def test_nothing_is_left_open(tmp_path):
+    """Python tells of files and folders that nobody has closed, if asked."""
+    text = """
+        import gc, sys
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np
+        import divisi
+        with divisi.plan(sys.argv[2], constants={"c": np.ones(4, "f4")}) as plan:
+            artifact = plan.compile()
+        session = divisi.Session(artifact)
+        session.run(np.ones(4, "f4"))
+        del artifact, session, plan
+        gc.collect()
+        divisi.compile(sys.argv[2], constants={"c": np.ones(4, "f4")})
+    """
+    onnx.save(model_of("m (float[4] x, float[4] c) => (float[4] y)"
+                       "{ y = Add(x, c) }"), tmp_path / "m.onnx")
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", textwrap.dedent(text),
+         ROOT / "python", tmp_path / "m.onnx"], capture_output=True, text=True,
+        env=dict(os.environ, TMPDIR=str(tmp_path)))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
 def test_compilers_end_with_their_plans():
