@@ -51,8 +51,8 @@ sys.exit(result.failed > 0 or result.attempted < 30)
 """
 
 
-def test_the_package_finds_what_lies_beside_it(tree, tmp_path, generated):
-    """As in a wheel, by links to an installed tree."""
+def laid_out(tree, tmp_path, generated):
+    """The package as in a wheel, by links to an installed tree, and a model."""
     made = generated("mlp.py", "--widths", "16,32,8", "--batch", 4)
     for file in (made.onnx, made.inputs, made.outputs):
         (tmp_path / file.name.replace(made.onnx.stem, "mlp")).write_bytes(
@@ -65,12 +65,40 @@ def test_the_package_finds_what_lies_beside_it(tree, tmp_path, generated):
         (package / name).symlink_to(tree / name)
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(package.parent),
                    "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    return package, environment
+
+
+def test_the_package_finds_what_lies_beside_it(tree, tmp_path, generated):
+    package, environment = laid_out(tree, tmp_path, generated)
     for arguments in (["-m", "divisi", "version"],
                       ["-c", USE.replace("sys.prefix", repr(str(package)))]):
         done = subprocess.run([sys.executable, *arguments], cwd=tmp_path,
                               env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert float(done.stdout) <= MOST_SECONDS
+
+
+BESIDE = """
+import ctypes, os, re
+for name in ("libgomp.so.1", "libprotobuf.so.32", "libz.so.1"):
+    ctypes.CDLL(name, mode=os.RTLD_GLOBAL)
+exec(open("use.py").read())
+loaded = open("/proc/self/maps").read()
+for name in ("libgomp", "libprotobuf", "libz"):
+    assert re.search(name + r"\\.so", loaded), name
+    assert re.search(name + r"-divisi\\.so", loaded), name
+assert "libdnnl.so" not in loaded and "libLLVM" not in loaded
+"""
+
+
+def test_the_package_works_beside_other_libraries(tree, tmp_path, generated):
+    """Those of the system, whose symbols all see, and those of the tree."""
+    package, environment = laid_out(tree, tmp_path, generated)
+    (tmp_path / "use.py").write_text(
+        USE.replace("sys.prefix", repr(str(package))))
+    done = subprocess.run([sys.executable, "-c", BESIDE], cwd=tmp_path,
+                          env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
