@@ -55,7 +55,7 @@ GridSearch::GridSearch(const PlanningInputs &inputs, const PlanOptions &options,
                        const PlanMeasurer &measurer,
                        const std::vector<DeviceGrid> &grids)
     : inputs_(inputs), options_(options), solver_(solver), measurer_(measurer),
-      left_(options.work) {
+      deadline_(options.control.deadline), left_(options.work) {
   for (const DeviceGrid &grid : grids) {
     Candidate candidate = {grid, beginViews(grid)};
     candidate.bound = quickBound(inputs, candidate.devices);

@@ -82,21 +82,24 @@ private:
   bool fits(const Candidate &grid, const FitOutcome &fit, ViewResult &result);
   void take(Candidate &grid, FitOutcome &fit, bool isFinished);
   void adopt(Candidate &grid, FitOutcome fit);
+  void leaveTime();
   void forgetProblems(const std::vector<Look> &looks);
 
   const PlanningInputs &inputs_;
-  const PlanOptions &options_;
+  PlanOptions options_; ///< Whose deadline leaves time for what comes after.
   const search::Solver &solver_;
   const PlanMeasurer &measurer_;
   std::vector<Candidate> grids_;
-  int64_t left_; ///< Of the budget of work.
+  std::optional<double> deadline_; ///< That was given.
+  int64_t left_;                   ///< Of the budget of work.
   /// Of what grids may take that win seldom; set once the others are done.
   std::optional<int64_t> leftForMore_;
   std::optional<GridAnswer> best_;
   Candidate *bestGrid_ = nullptr;
-  MemoryView bestView_; ///< With which it was solved.
-  int64_t work_ = 0;    ///< Done.
-  int64_t spent_ = 0;   ///< The same, and for building problems.
+  MemoryView bestView_;  ///< With which it was solved.
+  double measuring_ = 0; ///< Seconds that the slowest plan took to measure.
+  int64_t work_ = 0;     ///< Done.
+  int64_t spent_ = 0;    ///< The same, and for building problems.
   search::Stopped stopped_ = search::Stopped::Finished;
   CappedChoices capped_; ///< On the grid of most.
   /// Why there is no plan, if there is none.

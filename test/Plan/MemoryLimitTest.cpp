@@ -21,6 +21,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 using namespace divisi;
 
@@ -89,6 +91,26 @@ TEST_F(MemoryLimitTest, EndsAnywhereWithThePlanThatItHas) {
   }
   EXPECT_GT(plans, 10);
   EXPECT_GT(none, 10);
+}
+
+/// Who has a plan measures no other that would not be measured in time.
+TEST_F(MemoryLimitTest, LeavesTimeWhereMeasuringTakesLong) {
+  for (bool isLimited : {false, true}) {
+    PlanOptions options = holdingAnything(2'300'000);
+    options.measure = [measure = options.measure](mlir::ModuleOp planned) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      return measure(planned);
+    };
+    if (isLimited) {
+      options.control.deadline = steadySeconds() + 0.5;
+    }
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(kMlp, &context_);
+    Expected<PlanReport> report = planModule(*module, options);
+    ASSERT_TRUE(report) << report.status().message();
+    EXPECT_EQ(report->isCut(), isLimited);
+    EXPECT_GE(fitting_, 1);
+    EXPECT_EQ(measured_, isLimited ? 1 : 2);
+  }
 }
 
 TEST_F(MemoryLimitTest, SaysWhatTheClosestPlanHolds) {
