@@ -30,6 +30,21 @@ from ._shape_inputs import open_inputs, shape_inputs
 
 # Which onnx's runner of tests hands to prepare(), and uses itself.
 _OF_THE_RUNNER = ("rtol", "atol")
+_FIRST_OPSET = 7
+
+
+def _readable(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model of an opset that the compiler is too new for, as one of the first
+    that it reads; as it is where onnx cannot convert it, for the compiler to
+    refuse."""
+    if any(not opset.domain and opset.version < _FIRST_OPSET
+           for opset in model.opset_import):
+        import onnx.version_converter
+        try:
+            return onnx.version_converter.convert_version(model, _FIRST_OPSET)
+        except (RuntimeError, onnx.checker.ValidationError):
+            pass
+    return model
 
 
 def _is_open(info: onnx.ValueInfoProto, dims: Container[str] = ()) -> bool:
@@ -46,6 +61,7 @@ class DivisiRep(BackendRep):
 
     def __init__(self, model: onnx.ModelProto, session: Mapping[str, Any],
                  options: Mapping[str, Any]) -> None:
+        model = _readable(model)
         if model.functions:
             import onnx.inliner
             model = onnx.inliner.inline_local_functions(model)
@@ -179,6 +195,7 @@ class DivisiBackend(Backend):
         """Whether all of its operators and types are supported, as far as can
         be told without values of inputs that shapes depend on."""
         _, options = cls._all_options(device, options)
+        model = _readable(model)
         if shape_inputs(model) or any(map(_is_open, open_inputs(model))):
             return True
         try:

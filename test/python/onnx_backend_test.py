@@ -173,6 +173,17 @@ def test_node_is_run():
         onnx_backend.run_node(node, [a, a])
 
 
+def test_old_opset_is_converted():
+    """Operators had an attribute `broadcast` before opset 7."""
+    model = model_of("m (float[2, 3] x, float[3] b) => (float[2, 3] y)"
+                     "{ y = Add<broadcast = 1>(x, b) }", opset=6)
+    x, b = np.ones((2, 3), "f4"), np.arange(3, dtype="f4")
+    assert onnx_backend.is_compatible(model)
+    np.testing.assert_array_equal(
+        onnx_backend.run_model(model, [x, b])[0], x + b)
+    assert model.opset_import[0].version == 6
+
+
 def test_what_is_supported():
     assert onnx_backend.supports_device("CPU")
     assert onnx_backend.supports_device("CPU:0")
