@@ -245,6 +245,19 @@ static bool buildBody(const onnx::OpSchema &schema, const OnnxNode &node,
       bestVersion(schema.context_dependent_function_opset_versions(), opset));
 }
 
+/// The schema with the body of `node`: that of the model's opset, or, where
+/// that version has none, the newest one, whose operator is the same for more
+/// types.
+static const onnx::OpSchema *schemaWithBody(const OnnxNode &node, int opset) {
+  const onnx::OpSchema *schema =
+      onnx::OpSchemaRegistry::Schema(node.opType, opset, node.domain);
+  bool hasBody = schema && (schema->HasFunction() ||
+                            schema->HasContextDependentFunction());
+  return !schema || hasBody
+             ? schema
+             : onnx::OpSchemaRegistry::Schema(node.opType, node.domain);
+}
+
 static Status lacksBody(const OnnxNode &node) {
   return Status(ExitCode::Unsupported, "ONNX gives no body for '" +
                                            node.opType + "' with these inputs");
@@ -256,9 +269,7 @@ Expected<OnnxFunction> divisi::functionBody(
   auto opset = opsets.find(node.domain);
   try {
     const onnx::OpSchema *schema =
-        opset == opsets.end() ? nullptr
-                              : onnx::OpSchemaRegistry::Schema(
-                                    node.opType, opset->second, node.domain);
+        opset == opsets.end() ? nullptr : schemaWithBody(node, opset->second);
     onnx::FunctionProto body;
     if (!schema || !buildBody(*schema, node, opset->second, operands, body)) {
       return lacksBody(node);

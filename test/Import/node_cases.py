@@ -249,6 +249,15 @@ def own_cases():
             yield own_case(f"Reduce{kind}_attribute_{keepdims}",
                            f"Reduce{kind}", [np.abs(image)], axes=[1, 3],
                            keepdims=keepdims, opset=13)
+    # And to these from opset 12, 16 or 18 on.
+    for op_type, attributes in (
+            ("Elu", {"alpha": 0.7}), ("HardSigmoid", {}), ("LeakyRelu", {}),
+            ("LeakyRelu", {"alpha": 0.3}), ("PRelu", {}), ("Selu", {}),
+            ("Shrink", {"lambd": 0.4}), ("Softsign", {}),
+            ("ThresholdedRelu", {"alpha": 0.5})):
+        inputs = [image] + ([floats(3, 1, 1)] if op_type == "PRelu" else [])
+        yield own_case("_".join([op_type, "of_11", *attributes]), op_type,
+                       inputs, opset=11, **attributes)
     yield own_case("Upsample_nearest", "Upsample",
                    [odd, np.array([1, 1, 2, 3], np.float32)], constants=[1],
                    opset=9, mode="nearest")
