@@ -227,6 +227,15 @@ Status Compilation::runPipeline(Stage stage) {
                         options_.rules);
     break;
   }
+  case Stage::Rewrite: {
+    Expected<Cluster> machine = cluster();
+    if (!machine) {
+      return machine.status();
+    }
+    buildRewritePipeline(passes, options_.rewrite, machine->pace(),
+                         options_.rules);
+    break;
+  }
   case Stage::Plan:
     buildPlanPipeline(passes, options_.plan);
     break;
@@ -248,6 +257,7 @@ Status Compilation::verifyStage() {
   PassManager passes(context_.get());
   switch (stage_) {
   case Stage::Import:
+  case Stage::Rewrite:
     // Hand-written IR may name grids and strategies, which no import does; the
     // planner reads both.
     return Status();
@@ -279,11 +289,15 @@ Status Compilation::runStage(Stage stage) {
     }
   }
   keepOrder(stage);
-  Status ran = stage == Stage::Plan ? planToFit() : runPipeline(stage);
+  bool isJoint = options_.rewrite.mode == RewriteMode::Joint;
+  Status ran = stage == Stage::Rewrite && isJoint ? rewriteJointly()
+               : stage != Stage::Plan             ? runPipeline(stage)
+                                                  : planToFit();
   if (!ran.isOk()) {
     return ran;
   }
-  if (stage == Stage::Schedule && !options_.overlap) {
+  if (stage == Stage::Rewrite ||
+      (stage == Stage::Schedule && !options_.overlap)) {
     noteOnModule(*module_, kStageAttr, stringifyStage(stage));
   }
   if (stage == Stage::Partition && options_.report) {

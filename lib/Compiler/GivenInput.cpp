@@ -44,7 +44,7 @@ std::string GivenInput::refusalBehind(Stage step) const {
 }
 
 std::string GivenInput::refusal(ActsOn step, bool replan) const {
-  bool isPlan = step == ActsOn::Plan;
+  bool isPlan = step == ActsOn::Plan || step == ActsOn::Rewrite;
   if (step == ActsOn::Schedule || step == ActsOn::Lower) {
     return refusalBehind(step == ActsOn::Lower ? Stage::Lower
                                                : Stage::Schedule);
@@ -61,7 +61,8 @@ std::string GivenInput::refusal(ActsOn step, bool replan) const {
   if (!isPlan) {
     return name + " is IR, which has its shapes" + model;
   }
-  if (stage_ == Stage::Import || (stage_ == Stage::Plan && replan)) {
+  Stage last = step == ActsOn::Rewrite ? Stage::Import : Stage::Rewrite;
+  if (stage_ <= last || (stage_ <= Stage::Plan && replan)) {
     return "";
   }
   return stage_ == Stage::Plan

@@ -85,8 +85,8 @@ static Expected<Stage> stageOf(ModuleOp module, const std::string &path) {
   std::optional<Stage> stage = parseStage(name.getValue());
   if (!stage) {
     return Status(ExitCode::Invalid, path + ": unknown stage '" + name.str() +
-                                         "'; expected import, plan, partition "
-                                         "or lower");
+                                         "'; expected import, rewrite, "
+                                         "plan, partition, schedule or lower");
   }
   return *stage;
 }

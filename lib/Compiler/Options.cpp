@@ -153,6 +153,31 @@ static Status addLeftOut(const GivenOptions &given, CompileOptions &options) {
 }
 
 //===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+static Status addRewriting(const GivenOptions &given, RewriteOptions &options) {
+  std::optional<RewriteMode> mode = parseRewriteMode(given.rewrite);
+  if (!mode) {
+    return usage("--rewrite", given.rewrite, "off, greedy, search or joint");
+  }
+  std::optional<rewrite::NumericClass> most =
+      parseSearchedClass(given.rewriteClass);
+  if (!most) {
+    return usage("--rewrite-class", given.rewriteClass,
+                 "bit-exact or reassociates");
+  }
+  bool isSearch = *mode == RewriteMode::Search || *mode == RewriteMode::Joint;
+  if (!isSearch && given.rewriteClass != "reassociates") {
+    return Status(ExitCode::Usage,
+                  "--rewrite-class needs --rewrite search or joint; give both");
+  }
+  options.mode = *mode;
+  options.most = *most;
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
 // Plans
 //===----------------------------------------------------------------------===//
 
@@ -198,7 +223,7 @@ static Status addDumps(const GivenOptions &given, CompileOptions &options) {
       options.dumpAfter.push_back(*stage);
     } else {
       return usage("--dump-after", name,
-                   "import, plan, partition, schedule, lower or all");
+                   "import, rewrite, plan, partition, schedule, lower or all");
     }
   }
   options.dumpFolder = given.dumpTo;
@@ -251,6 +276,7 @@ divisi::checkOptions(const GivenOptions &given) {
   Status statuses[] = {
       addWeights(given, options.emit),
       addShapes(given, options.import),
+      addRewriting(given, options.rewrite),
       addPlan(given, options.plan),
       addPrecision(given, options.precision),
       level.status(),

@@ -97,6 +97,10 @@ static std::string partsOf(const rt::RankMemory &held) {
 }
 
 Status Compilation::planToFit() {
+  if (planned_) {
+    module_ = std::move(planned_);
+    return Status();
+  }
   PlanOptions &plan = options_.plan;
   // One of many plans is looked at by who makes them.
   if (options_.report) {

@@ -33,6 +33,7 @@ void divisi::registerAllPasses() {
   mlir::registerSymbolDCEPass();
   registerImportPasses();
   registerImportPipeline();
+  registerRewritePipeline();
   registerRewritePasses();
   registerPartitionPasses();
   mlir::PassPipelineRegistration<>(

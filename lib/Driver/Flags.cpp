@@ -133,7 +133,17 @@ Status ImportFlags::readRules(CompileOptions &options) const {
 //===----------------------------------------------------------------------===//
 
 PlanFlags::PlanFlags(cl::SubCommand &verb)
-    : devices("devices", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("N"),
+    : rewrite("rewrite", cl::sub(verb), on(ActsOn::Rewrite),
+              cl::value_desc("off|greedy|search|joint"), cl::init("off"),
+              cl::desc("apply proved rules: where they take less (greedy), for "
+                       "the cheapest program (search), or for the program with "
+                       "the cheapest plan (joint)")),
+      rewriteClass("rewrite-class", cl::sub(verb), on(ActsOn::Rewrite),
+                   cl::value_desc("bit-exact|reassociates"),
+                   cl::init("reassociates"),
+                   cl::desc("with search or joint: how rules may change "
+                            "numbers")),
+      devices("devices", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("N"),
               cl::init(0),
               cl::desc("number of devices (1 to 4096; default: all of the "
                        "cluster, or 1)")),
@@ -211,6 +221,8 @@ void PlanFlags::fill(GivenOptions &options) const {
       count = flag;
     }
   };
+  options.rewrite = rewrite;
+  options.rewriteClass = rewriteClass;
   setCount(devices, options.devices);
   setCount(maxAxes, options.maxAxes);
   setCount(dataParallel, options.dataParallel);
@@ -245,8 +257,8 @@ Status PlanFlags::dropPlan(Compilation &compilation) const {
 DumpFlags::DumpFlags(cl::SubCommand &verb)
     : after("dump-after", cl::sub(verb), on(ActsOn::Dump),
             cl::value_desc("STAGE"),
-            cl::desc("write the module after import, plan, partition, "
-                     "schedule, lower or all")),
+            cl::desc("write the module after import, rewrite, plan, "
+                     "partition, schedule, lower or all")),
       folder("dump-to", cl::sub(verb), on(ActsOn::Dump),
              cl::value_desc("FOLDER"),
              cl::desc("the folder for dumps, named MODEL.STAGE.mlir (default: "

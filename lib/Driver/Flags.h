@@ -63,6 +63,8 @@ struct PlanFlags {
   Status dropPlan(Compilation &compilation) const;
 
   /// As they were given.
+  llvm::cl::opt<std::string> rewrite;
+  llvm::cl::opt<std::string> rewriteClass;
   llvm::cl::opt<int64_t> devices;
   llvm::cl::opt<std::string> cluster;
   llvm::cl::opt<std::string> mesh;

@@ -35,6 +35,18 @@ static std::vector<ProvedRule> onePerChoice(const ProvedRule &proved) {
 }
 
 std::vector<ProvedRule>
+divisi::rewrite::rulesForSearch(const std::vector<ProvedRule> &rules,
+                                NumericClass most) {
+  std::vector<ProvedRule> chosen;
+  for (const ProvedRule &proved : rules) {
+    if (proved.rule.numericClass && *proved.rule.numericClass <= most) {
+      llvm::append_range(chosen, onePerChoice(proved));
+    }
+  }
+  return chosen;
+}
+
+std::vector<ProvedRule>
 divisi::rewrite::rulesForAll(const std::vector<ProvedRule> &rules) {
   std::vector<ProvedRule> chosen;
   for (const ProvedRule &proved : rules) {

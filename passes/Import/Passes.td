@@ -136,34 +136,6 @@ def IntegerProducts : Pass<"nn-integer-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::divisi::nn::NNDialect"];
 }
 
-def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
-  let summary = "compute once what depends on parameters and constants alone";
-  let description = [{
-    Precondition: values are global.
-
-    Effect: operators whose operands all come from parameters, constants or such
-    operators move from the entry functions to `@init`, unless an entry updates
-    the parameter. Results that the entries still need become derived globals.
-    An operator whose result has more elements than its operands stays:
-    repeating is cheaper than storing.
-
-    Postcondition: no operator in an entry depends on parameters and constants
-    alone, except reads, constants and operators that grow their operands.
-
-    ```mlir
-    %w = nn.read @w : tensor<4x8xf32>
-    %t = nn.mul %w, %s : …
-    // becomes
-    nn.global @w.derived derived : tensor<4x8xf32>
-    %t = nn.read @w.derived : tensor<4x8xf32>
-    ```
-  }];
-  let dependentDialects = ["::divisi::nn::NNDialect",
-                           "::mlir::func::FuncDialect"];
-  let statistics = [
-    Statistic<"numHoisted", "hoisted", "Operators moved to @init">];
-}
-
 def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
   let summary = "compute in bf16 or f16 where accuracy allows it";
   let description = [{

@@ -56,4 +56,65 @@ def ApplyRules : Pass<"apply-rules", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divisi::nn::NNDialect"];
 }
 
+def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
+  let summary = "compute once what depends on parameters and constants alone";
+  let description = [{
+    Precondition: values are global.
+
+    Effect: operators whose operands all come from parameters, constants or such
+    operators move from the entry functions to `@init`, unless an entry updates
+    the parameter. Results that the entries still need become derived globals.
+    An operator whose result has more elements than its operands stays:
+    repeating is cheaper than storing.
+
+    Postcondition: no operator in an entry depends on parameters and constants
+    alone, except reads, constants and operators that grow their operands.
+
+    ```mlir
+    %w = nn.read @w : tensor<4x8xf32>
+    %t = nn.mul %w, %s : …
+    // becomes
+    nn.global @w.derived derived : tensor<4x8xf32>
+    %t = nn.read @w.derived : tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect",
+                           "::mlir::func::FuncDialect"];
+  let statistics = [
+    Statistic<"numHoisted", "hoisted", "Operators moved to @init">];
+}
+
+def SearchRules : Pass<"search-rules", "::mlir::ModuleOp"> {
+  let summary = "search for the cheapest program that proved rules reach";
+  let description = [{
+    Precondition: as of `apply-rules`.
+
+    Effect: each entry is replaced by the cheapest program that was found by
+    applying the proved rules of rules/ at any place, in any order, also where a
+    step alone takes more. Programs are priced as the planner prices them on one
+    device of `cluster`, with fused operators fused; what weights and constants
+    alone make costs nothing. A large entry is searched in parts; those that are
+    alike once.
+
+    Postcondition: the values are equal, up to `class`. The price of no entry
+    has become higher. Equal input and options give equal output.
+
+    Remarks (`--remarks-filter=search-rules`) name each rule that led to the
+    program, and how often.
+  }];
+  let options = [
+    Option<"cluster", "cluster", "std::string", "\"cpu:1\"",
+           "the machine whose first kind of devices is priced">,
+    Option<"programs", "programs", "int64_t", "20000",
+           "how many programs are made, at most">,
+    Option<"numericClass", "class", "std::string", "\"reassociates\"",
+           "how rules may change numbers: bit-exact or reassociates">
+  ];
+  let statistics = [
+    Statistic<"made", "programs", "programs made">,
+    Statistic<"applied", "applied", "rules applied">
+  ];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
 #endif // DIVISI_PASSES_REWRITE_PASSES_TD

@@ -3,7 +3,7 @@
 import pytest
 from conftest import model
 
-STAGES = ["import", "plan", "partition", "schedule", "lower"]
+STAGES = ["import", "rewrite", "plan", "partition", "schedule", "lower"]
 
 
 def compile_flags(m, devices=4):

@@ -8,8 +8,9 @@ from conftest import Divisi, run_python, ROOT
 from rule_texts import changed
 
 USAGE, CONTENT = 2, 4
-STAGES = ["import", "plan", "partition", "schedule", "lower"]
+STAGES = ["import", "rewrite", "plan", "partition", "schedule", "lower"]
 IMPORT, PLAN = "Import (of models)", "Plan (if the input has none)"
+REWRITE = "Rewrite (if the input has not been rewritten)"
 SCHEDULE = "Schedule (if the input has none)"
 LOWER = "Lower (if the input is not lowered)"
 # A value for every option that an input may refuse.
@@ -19,6 +20,7 @@ VALUES = {
     "precision": "bf16", "keep-f32": "matmul",
     "reduce-precision": "f32", "leave-out": "choose-formats",
     "rules": "m.rules",
+    "rewrite": "search", "rewrite-class": "bit-exact",
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "memory-limit": "1GiB", "max-axes": "2",
     "mesh": "2", "seed": "1",
@@ -70,7 +72,7 @@ def test_help_shows_our_options_alone(made, verb):
     found = groups(made, verb)
     assert not {"General options", "Generic Options"} & set(found)
     assert "help" in found["Options"]
-    known = {IMPORT, PLAN, SCHEDULE, LOWER, "Options", "Stages that run",
+    known = {IMPORT, REWRITE, PLAN, SCHEDULE, LOWER, "Options", "Stages that run",
              "The artifact", "Runs"}
     assert set(found) - {"OPTIONS"} <= known, found
 
@@ -90,6 +92,8 @@ def test_what_is_decided_is_refused(made, verb, stage):
     name = stage if stage.endswith(".divisi") else f"{stage}.mlir"
     wanted = acts_on(made, verb, IMPORT)
     if stage != "import":
+        wanted = sorted(wanted + acts_on(made, verb, REWRITE))
+    if stage not in ("import", "rewrite"):
         wanted = sorted(wanted + acts_on(made, verb, PLAN))
     if stage == "plan":
         # A plan that names no cluster lets it be named.
@@ -98,7 +102,7 @@ def test_what_is_decided_is_refused(made, verb, stage):
             wanted.remove("cluster")
     if verb == "check" and not stage.endswith(".divisi"):
         wanted = [option for option in wanted if option != "seed"]
-    given = [f"--{option}={VALUES[option]}" for group in (IMPORT, PLAN)
+    given = [f"--{option}={VALUES[option]}" for group in (IMPORT, REWRITE, PLAN)
              for option in acts_on(made, verb, group)]
     output = ["-o", "o"] if verb in ("compile", "plan") else []
     if name == "a.divisi" and verb in ("compile", "plan"):

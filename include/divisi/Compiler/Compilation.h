@@ -65,6 +65,7 @@ struct CompileOptions {
   ImportOptions import;       ///< Unused where IR is read.
   PrecisionOptions precision; ///< Unused where IR is read.
   SharedRules rules;          ///< A user's own; unused where IR is read.
+  RewriteOptions rewrite;     ///< Unused where IR has been rewritten.
   PlanOptions plan;           ///< Unused where IR is planned already.
   /// Without the report and the device, which are set here.
   EmitOptions emit;
@@ -219,6 +220,10 @@ private:
   Status runPipeline(Stage stage);
   Status verifyStage();
   Status runPasses(mlir::PassManager &passes, Stage stage);
+  Expected<std::unique_ptr<Compilation>> searched(const DeviceKind &kind);
+  Expected<std::vector<std::unique_ptr<Compilation>>> programs();
+  /// The stage Rewrite where plans decide what it does; keeps the plan.
+  Status rewriteJointly();
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
   /// Before stage `next`: keeps what keepToLimit() may want.
@@ -251,6 +256,8 @@ private:
   Stage stage_ = Stage::Import;
   /// As it is before Stage::Schedule; null where nobody will ask.
   mlir::OwningOpRef<mlir::ModuleOp> inOrder_;
+  /// The plan of what Stage::Rewrite has left, where that has made one.
+  mlir::OwningOpRef<mlir::ModuleOp> planned_;
   bool isModel_ = false;        ///< What load has read.
   bool isImported_ = false;     ///< Here, and not dumped yet.
   bool hasForeignCode_ = false; ///< Native code that was not made here.

@@ -33,6 +33,7 @@ namespace divisi {
 enum class ActsOn : uint8_t {
   Answer,   ///< What the verb answers: no input has that behind it.
   Import,   ///< Models alone.
+  Rewrite,  ///< What has no plan either, and has not been rewritten.
   Plan,     ///< What has no plan, or loses it by --replan.
   Schedule, ///< What has no schedule.
   Lower,    ///< What has no calls of kernels.
@@ -44,8 +45,9 @@ enum class ActsOn : uint8_t {
 /// All of them, in that order.
 inline llvm::ArrayRef<ActsOn> allSteps() {
   static constexpr ActsOn kSteps[] = {
-      ActsOn::Answer, ActsOn::Import, ActsOn::Plan, ActsOn::Schedule,
-      ActsOn::Lower,  ActsOn::Dump,   ActsOn::Emit, ActsOn::Run};
+      ActsOn::Answer, ActsOn::Import,   ActsOn::Rewrite,
+      ActsOn::Plan,   ActsOn::Schedule, ActsOn::Lower,
+      ActsOn::Dump,   ActsOn::Emit,     ActsOn::Run};
   return kSteps;
 }
 
@@ -85,8 +87,8 @@ private:
   Stage stage_ = Stage::Import; ///< Of IR: the last that is over.
 };
 
-/// Whether `path` is a regular file that begins as artifacts do. Nothing else is
-/// opened: a pipe can be read but once.
+/// Whether `path` is a regular file that begins as artifacts do. Nothing else
+/// is opened: a pipe can be read but once.
 bool isArtifact(const std::string &path);
 
 } // namespace divisi

@@ -47,6 +47,10 @@ struct GivenOptions {
 
   std::vector<std::string> data; ///< --data, files and folders of a dump.
 
+  // Of rewriting.
+  std::string rewrite = "off";               ///< --rewrite
+  std::string rewriteClass = "reassociates"; ///< --rewrite-class
+
   // Of plans.
   std::string cluster;                   ///< --cluster, a preset or a file.
   std::string hostInstructionSet;        ///< PlanOptions::hostInstructionSet

@@ -18,12 +18,19 @@
 namespace divisi {
 
 /// The stages in order; each is named after what it produces.
-enum class Stage : uint8_t { Import, Plan, Partition, Schedule, Lower };
+enum class Stage : uint8_t {
+  Import,
+  Rewrite,
+  Plan,
+  Partition,
+  Schedule,
+  Lower
+};
 
 /// All of them, in order.
 llvm::ArrayRef<Stage> allStages();
 
-/// `import`, `plan`, `partition`, `schedule`, `lower`.
+/// `import`, `rewrite`, `plan`, `partition`, `schedule`, `lower`.
 llvm::StringRef stringifyStage(Stage stage);
 /// Nothing if `name` names no stage.
 std::optional<Stage> parseStage(llvm::StringRef name);

@@ -54,6 +54,11 @@ Expected<std::vector<ProvedRule>>
 chooseRules(const std::vector<ProvedRule> &rules,
             const std::vector<std::string> &names);
 
+/// All of `rules` that change numbers at most as `most` says, one for each
+/// choice of operators: for a search, which decides what takes less.
+std::vector<ProvedRule> rulesForSearch(const std::vector<ProvedRule> &rules,
+                                       NumericClass most);
+
 /// Those of `rules` that every compilation applies.
 std::vector<ProvedRule> rulesForAll(const std::vector<ProvedRule> &rules);
 

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/NN/Functions.h"
-#include "passes/Import/Passes.h"
+#include "passes/Rewrite/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -23,7 +23,7 @@
 
 namespace divisi {
 #define GEN_PASS_DEF_HOISTINIT
-#include "passes/Import/Passes.h.inc"
+#include "passes/Rewrite/Passes.h.inc"
 } // namespace divisi
 
 using namespace divisi;

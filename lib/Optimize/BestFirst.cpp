@@ -1,0 +1,127 @@
+//===- BestFirst.cpp - Searching programs, cheapest first -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Optimize/BestFirst.h"
+
+#include "dialects/NN/Known.h"
+#include "divisi/Optimize/Segments.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <map>
+
+using namespace divisi;
+using namespace divisi::optimize;
+
+struct BestFirst::Impl {
+  Impl(mlir::MLIRContext *context, rewrite::SiteFinder &sites,
+       const DeviceKind &kind, SearchLimits limits)
+      : sites(sites), kind(kind), limits(limits), tidy(context) {
+    tidy.addPass(mlir::createCanonicalizerPass());
+    tidy.addPass(mlir::createCSEPass());
+  }
+
+  Expected<bool> expand(const FoundProgram &from);
+  Status add(FoundProgram program);
+
+  rewrite::SiteFinder &sites;
+  const DeviceKind &kind;
+  const SearchLimits limits;
+  mlir::PassManager tidy; ///< Brings a program into the form of Import.
+  /// Of one run: by price, then by when they were made.
+  std::map<std::pair<Price, int64_t>, FoundProgram> open;
+  llvm::DenseSet<uint64_t> seen;
+  SearchResult result;
+};
+
+BestFirst::BestFirst(mlir::MLIRContext *context, rewrite::SiteFinder &sites,
+                     const DeviceKind &kind, SearchLimits limits)
+    : impl_(std::make_unique<Impl>(context, sites, kind, limits)) {}
+BestFirst::~BestFirst() = default;
+
+static FoundProgram copyOf(const FoundProgram &program) {
+  return {program.module.get().clone(), program.price, program.steps};
+}
+
+/// Queues a program unless it is known or too dear.
+Status BestFirst::Impl::add(FoundProgram program) {
+  if (mlir::failed(tidy.run(*program.module))) {
+    return Status(ExitCode::Internal,
+                  "a rewritten program cannot be simplified");
+  }
+  mlir::func::FuncOp function = functionOf(*program.module);
+  if (!seen.insert(fingerprint(function)).second) {
+    return Status();
+  }
+  program.price =
+      priceOf(function.front(), nn::KnownValues(*program.module), kind);
+  bool isFirst = result.programs == 1;
+  if (isFirst) {
+    result.before = program.price;
+  }
+  if (isFirst || program.price < result.best.price) {
+    result.best = copyOf(program);
+  }
+  if (double(program.price.nanoseconds) <=
+      limits.slack * double(result.best.price.nanoseconds)) {
+    open.emplace(std::pair(program.price, result.programs), std::move(program));
+  }
+  return Status();
+}
+
+/// Makes all programs that are one rule away; whether the budget allows it.
+Expected<bool> BestFirst::Impl::expand(const FoundProgram &from) {
+  nn::KnownValues known(*from.module);
+  for (rewrite::RuleSite site : sites.find(functionOf(*from.module), known)) {
+    if (result.programs == limits.programs) {
+      return false;
+    }
+    ++result.programs;
+    FoundProgram next = copyOf(from);
+    auto results = sites.apply(functionOf(*next.module),
+                               nn::KnownValues(*next.module), site);
+    if (!results) {
+      continue; // what it reads cannot be moved there
+    }
+    next.steps.push_back({site.rule, std::move(*results)});
+    if (Status status = add(std::move(next)); !status.isOk()) {
+      return status;
+    }
+  }
+  return true;
+}
+
+Expected<SearchResult> BestFirst::run(mlir::ModuleOp source) {
+  Impl &impl = *impl_;
+  impl.open.clear();
+  impl.seen.clear();
+  impl.result = {};
+  impl.result.programs = 1;
+  if (Status status = impl.add({source.clone(), {}, {}}); !status.isOk()) {
+    return status;
+  }
+  bool isLeft = true;
+  while (isLeft && !impl.open.empty()) {
+    FoundProgram next =
+        std::move(impl.open.extract(impl.open.begin()).mapped());
+    if (double(next.price.nanoseconds) >
+        impl.limits.slack * double(impl.result.best.price.nanoseconds)) {
+      continue; // something cheaper was found since
+    }
+    auto more = impl.expand(next);
+    if (!more) {
+      return more.status();
+    }
+    isLeft = *more;
+  }
+  impl.result.isComplete = isLeft;
+  impl.open.clear();
+  return std::move(impl.result);
+}

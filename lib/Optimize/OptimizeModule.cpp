@@ -1,0 +1,153 @@
+//===- OptimizeModule.cpp - Searches a whole module -----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Optimize/OptimizeModule.h"
+
+#include "dialects/NN/Functions.h"
+#include "dialects/NN/Known.h"
+#include "dialects/NN/Locations.h"
+#include "divisi/Optimize/Segments.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+using namespace divisi;
+using namespace divisi::optimize;
+
+namespace {
+
+/// Searches one module.
+class Optimizer {
+public:
+  Optimizer(mlir::ModuleOp module,
+            const std::vector<rewrite::ProvedRule> &rules,
+            const std::vector<rewrite::Rule> &axioms,
+            const OptimizeOptions &options)
+      : module_(module), rules_(rules), options_(options),
+        sites_(rules, axioms),
+        search_(module.getContext(), sites_, options_.kind, options_.limits) {}
+
+  Expected<OptimizeReport> run();
+
+private:
+  Price price();
+  Expected<bool> runOn(mlir::func::FuncOp entry, SegmentSizes sizes);
+  Expected<const SearchResult *> search(const TakenOut &taken);
+  void count(const SearchResult &found, const Segment &segment);
+
+  mlir::ModuleOp module_;
+  const std::vector<rewrite::ProvedRule> &rules_;
+  const OptimizeOptions options_;
+  rewrite::SiteFinder sites_;
+  BestFirst search_;
+  std::map<std::string, SearchResult> known_; ///< By TakenOut::key.
+  OptimizeReport report_;
+};
+
+} // namespace
+
+Price Optimizer::price() {
+  nn::KnownValues known(module_);
+  Price sum;
+  for (auto function : module_.getOps<mlir::func::FuncOp>()) {
+    if (nn::isEntry(function)) {
+      sum = sum + priceOf(function.front(), known, options_.kind);
+    }
+  }
+  return sum;
+}
+
+/// Null where the budget is used up.
+Expected<const SearchResult *> Optimizer::search(const TakenOut &taken) {
+  auto known = known_.find(taken.key);
+  if (known == known_.end()) {
+    if (report_.programs >= options_.programs) {
+      report_.isComplete = false;
+      return nullptr;
+    }
+    auto found = search_.run(*taken.module);
+    if (!found) {
+      return found.status();
+    }
+    ++report_.segments;
+    report_.programs += found->programs;
+    report_.isComplete &= found->isComplete;
+    known = known_.emplace(taken.key, std::move(*found)).first;
+  }
+  return &known->second;
+}
+
+/// Notes the rules by which one segment became what was found.
+void Optimizer::count(const SearchResult &found, const Segment &segment) {
+  for (const RuleStep &step : found.best.steps) {
+    const std::string &name = rules_[step.rule].rule.name;
+    auto use = llvm::find_if(
+        report_.rules, [&](const RuleUse &each) { return each.rule == name; });
+    if (use == report_.rules.end()) {
+      use = report_.rules.insert(use, {name, 0, {}});
+    }
+    ++use->times;
+    for (mlir::Location location : step.results) {
+      size_t number = numberOf(location).value_or(0);
+      std::string node = nn::nodeName(segment[number]->getLoc());
+      if (!node.empty() && !llvm::is_contained(use->nodes, node)) {
+        use->nodes.push_back(std::move(node));
+      }
+    }
+  }
+}
+
+/// Whether something has become cheaper.
+Expected<bool> Optimizer::runOn(mlir::func::FuncOp entry, SegmentSizes sizes) {
+  nn::KnownValues known(module_);
+  bool isCheaper = false;
+  for (const Segment &segment : cutIntoSegments(entry.front(), known, sizes)) {
+    TakenOut taken = takeOut(segment, known);
+    auto found = search(taken);
+    if (!found) {
+      return found.status();
+    }
+    if (*found && (*found)->best.price < (*found)->before) {
+      count(**found, segment);
+      putBack(*(*found)->best.module, taken, segment);
+      isCheaper = true;
+    }
+  }
+  return isCheaper;
+}
+
+Expected<OptimizeReport> Optimizer::run() {
+  report_.before = price();
+  SegmentSizes sizes;
+  constexpr int rounds = 6;
+  int idle = 0;
+  for (int round = 0; round != rounds && idle != 2; ++round) {
+    // What one cut goes through is whole in the next.
+    sizes.skipped = round % 2 == 0 ? 0 : sizes.most / 2;
+    bool isCheaper = false;
+    for (auto function : module_.getOps<mlir::func::FuncOp>()) {
+      if (nn::isEntry(function)) {
+        auto more = runOn(function, sizes);
+        if (!more) {
+          return more.status();
+        }
+        isCheaper |= *more;
+      }
+    }
+    idle = isCheaper ? 0 : idle + 1;
+  }
+  report_.after = price();
+  return std::move(report_);
+}
+
+Expected<OptimizeReport> divisi::optimize::optimizeModule(
+    mlir::ModuleOp module, const std::vector<rewrite::ProvedRule> &rules,
+    const std::vector<rewrite::Rule> &axioms, const OptimizeOptions &options) {
+  return Optimizer(module, rules, axioms, options).run();
+}

@@ -1,0 +1,143 @@
+//===- SearchRules.cpp - The cheapest program that rules reach ------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Cluster/ClusterFile.h"
+#include "divisi/Optimize/OptimizeModule.h"
+#include "divisi/Rewrite/Apply.h"
+#include "divisi/Rewrite/RuleRecord.h"
+#include "divisi/Rules/Shipped.h"
+#include "passes/Rewrite/Passes.h"
+#include "passes/StatusDiagnostic.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace divisi {
+#define GEN_PASS_DEF_SEARCHRULES
+#include "passes/Rewrite/Passes.h.inc"
+} // namespace divisi
+
+using namespace divisi;
+using namespace mlir;
+
+namespace {
+
+class SearchRulesPass : public divisi::impl::SearchRulesBase<SearchRulesPass> {
+public:
+  using SearchRulesBase::SearchRulesBase;
+  SearchRulesPass(const divisi::RewriteOptions &options, const DeviceKind &kind,
+                  SharedRules own)
+      : kind_(kind), own_(std::move(own)) {
+    programs = options.programs;
+    numericClass = rewrite::spell(options.most);
+  }
+  void runOnOperation() override;
+
+private:
+  Expected<DeviceKind> device();
+  Status search();
+  Status note(const std::vector<rewrite::ProvedRule> &rules,
+              const optimize::OptimizeReport &report);
+
+  std::optional<DeviceKind> kind_; ///< Before `cluster`.
+  SharedRules own_;
+};
+
+} // namespace
+
+std::optional<rewrite::NumericClass>
+divisi::parseSearchedClass(StringRef name) {
+  for (auto each :
+       {rewrite::NumericClass::BitExact, rewrite::NumericClass::Reassociates}) {
+    if (name == rewrite::spell(each)) {
+      return each;
+    }
+  }
+  return std::nullopt;
+}
+
+Expected<DeviceKind> SearchRulesPass::device() {
+  if (kind_) {
+    return *kind_;
+  }
+  Expected<Cluster> machine = findCluster(cluster);
+  return machine ? Expected<DeviceKind>(machine->pace()) : machine.status();
+}
+
+/// As of a user's rules, whose file those of Divisi lack.
+Status SearchRulesPass::note(const std::vector<rewrite::ProvedRule> &rules,
+                             const optimize::OptimizeReport &report) {
+  auto records = rewrite::getRuleRecords(getOperation());
+  if (!records) {
+    return records.status();
+  }
+  for (const optimize::RuleUse &use : report.rules) {
+    auto proved = llvm::find_if(rules, [&](const rewrite::ProvedRule &each) {
+      return each.rule.name == use.rule;
+    });
+    records->push_back(
+        {use.rule, proved->file.empty() ? "Divisi" : proved->file,
+         rewrite::spell(*proved->rule.numericClass), use.times, use.nodes, ""});
+  }
+  if (!report.rules.empty()) {
+    rewrite::setRuleRecords(getOperation(), *records);
+  }
+  return Status();
+}
+
+Status SearchRulesPass::search() {
+  std::optional<rewrite::NumericClass> most = parseSearchedClass(numericClass);
+  if (!most) {
+    return makeError(ExitCode::Usage, "'", numericClass.getValue(),
+                     "' is no class of rules: bit-exact or reassociates");
+  }
+  Expected<DeviceKind> kind = device();
+  auto axioms = kind ? rewrite::shippedAxioms()
+                     : Expected<std::vector<rewrite::Rule>>(kind.status());
+  if (!axioms) {
+    return axioms.status();
+  }
+  auto proved = rewrite::provedRules(*axioms);
+  if (!proved) {
+    return proved.status();
+  }
+  optimize::OptimizeOptions options;
+  options.kind = *kind;
+  options.programs = programs;
+  if (own_) {
+    proved->insert(proved->begin(), own_->begin(), own_->end());
+  }
+  std::vector<rewrite::ProvedRule> rules =
+      rewrite::rulesForSearch(*proved, *most);
+  auto report =
+      optimize::optimizeModule(getOperation(), rules, *axioms, options);
+  if (!report) {
+    return report.status();
+  }
+  made = uint64_t(report->programs);
+  for (const optimize::RuleUse &use : report->rules) {
+    applied += uint64_t(use.times);
+    remark::passed(getOperation().getLoc(),
+                   remark::RemarkOpts::name(use.rule).category("search-rules"))
+        << "applied " + std::to_string(use.times) + "x";
+  }
+  return note(rules, *report);
+}
+
+void SearchRulesPass::runOnOperation() {
+  if (Status status = search(); !status.isOk()) {
+    emitStatus(getOperation().getLoc(), status);
+    signalPassFailure();
+  }
+}
+
+std::unique_ptr<Pass> divisi::createSearchRules(const RewriteOptions &options,
+                                                const DeviceKind &kind,
+                                                SharedRules own) {
+  return std::make_unique<SearchRulesPass>(options, kind, std::move(own));
+}
