@@ -56,16 +56,19 @@ TEST(VerbInput, StepsBehindAreRefused) {
   VerbInput artifact("m", VerbInput::Kind::Artifact);
   for (ActsOn step : allSteps()) {
     bool isImport = step == ActsOn::Import, isPlan = step == ActsOn::Plan,
+         isRewrite = step == ActsOn::Rewrite,
          isSchedule = step == ActsOn::Schedule, isLower = step == ActsOn::Lower;
     for (bool replan : {false, true}) {
       EXPECT_EQ(model.refusal(step, replan), "");
       EXPECT_EQ(artifact.refusal(step, replan) != "",
-                isImport || isPlan || isSchedule || isLower);
+                isImport || isRewrite || isPlan || isSchedule || isLower);
       for (Stage stage : allStages()) {
-        bool isOpen =
-            stage == Stage::Import || (stage == Stage::Plan && replan);
+        bool isDropped = stage <= Stage::Plan && replan;
+        bool isOpen = stage < Stage::Plan || isDropped;
+        bool isAsImported = stage == Stage::Import || isDropped;
         EXPECT_EQ(VerbInput("m", stage).refusal(step, replan) != "",
                   isImport || (isPlan && !isOpen) ||
+                      (isRewrite && !isAsImported) ||
                       (isSchedule && stage >= Stage::Schedule) ||
                       (isLower && stage == Stage::Lower));
       }
