@@ -40,7 +40,8 @@ def test_every_dump_resumes_to_the_same_artifact(divisi, name):
     for stage in STAGES:
         dump = f"{name}.{stage}.mlir"
         # What comes after is decided by the plan.
-        flags = compile_flags(m)[2:] if stage == "import" else []
+        flags = (compile_flags(m)[2:] if stage in ("import", "rewrite")
+                 else [])
         divisi("compile", dump, "--data", m.onnx, *flags, "-o", "again.divisi")
         assert divisi.path("again.divisi").read_bytes() == expected, stage
 
