@@ -42,10 +42,11 @@ static constexpr int64_t kLeastPart = 64;
 static constexpr double kFairGap = 0.01;
 /// The same of one of many: no more.
 static constexpr int64_t kManyPart = 200;
-/// Grids that win seldom may take this part of what the others took, or so
-/// much, in work; to build a problem takes so much of it by matrix entry, most
-/// of it for routes.
-static constexpr int64_t kPartForMore = 4, kLeastForMore = 200'000'000;
+/// Grids that win seldom may take as much as the others took, but between so
+/// much and so much, in work; to build a problem takes so much of it by matrix
+/// entry, most of it for routes.
+static constexpr int64_t kLeastForMore = 200'000'000;
+static constexpr int64_t kMostForMore = 1'000'000'000;
 static constexpr int64_t kWorkByEntry = 300;
 /// Grids that are looked at side by side.
 static constexpr size_t kLooks = 2;
@@ -230,7 +231,7 @@ std::vector<GridSearch::Candidate *> GridSearch::leastBounded(size_t count) {
     if (!leftForMore_) {
       // What is not counted as work takes longest where problems are large.
       leftForMore_ =
-          isLarge() ? 0 : std::max(kLeastForMore, spent_ / kPartForMore);
+          isLarge() ? 0 : std::clamp(spent_, kLeastForMore, kMostForMore);
     }
     if (*leftForMore_ > 0) {
       open = openGrids(/*isMore=*/true);

@@ -18,15 +18,23 @@ MESHED_SAMPLE = {("gpt2", 12)}
 GAP = 1e-4
 
 
+# Each count on each of these; in a sample, those between which grids differ.
+EVERY = ["mlp", "classifier", "gpt2", "resnet", "t5"]
+EVERY_CLUSTER = ["cpu", "dgx-h100", "l4"]
+EVERY_SAMPLE = {("mlp", "cpu"): [24, 25]}
+
+
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory):
-    """planned(NAME, FLAG...) is the plan of that model of test/models."""
+def planned(tmp_path_factory, generated):
+    """planned(NAME, FLAG...) is the plan of that model of test/models, or of
+    models/mlp.py."""
     divisi = Divisi(tmp_path_factory.mktemp("planned"))
 
     @cache
     def plan(name, *flags):
-        m = model(name)
-        divisi("plan", m.onnx, *m.shapes, *flags, "-o", "p.mlir")
+        m = generated("mlp.py") if name == "mlp" else model(name)
+        shapes = () if name == "mlp" else m.shapes
+        divisi("plan", m.onnx, *shapes, *flags, "-o", "p.mlir")
         return Plan(divisi.path("p.mlir").read_text())
 
     return plan
@@ -46,6 +54,26 @@ def test_more_devices_are_never_slower(planned, name, counts):
     for fewer, more, count in zip(plans, plans[1:], counts[1:]):
         assert more.bound <= more.nanoseconds
         assert more.nanoseconds <= fewer.nanoseconds * (1 + GAP), count
+
+
+def every_count():
+    for name in EVERY:
+        for cluster in EVERY_CLUSTER:
+            if (name, cluster) in EVERY_SAMPLE:
+                yield pytest.param(name, cluster, EVERY_SAMPLE[name, cluster],
+                                   id=f"{name}-{cluster}-sample")
+            yield pytest.param(name, cluster, range(1, 65),
+                               id=f"{name}-{cluster}", marks=pytest.mark.whole)
+
+
+@pytest.mark.parametrize("name, cluster, counts", list(every_count()))
+def test_every_count_is_as_fast_as_fewer(planned, name, cluster, counts):
+    least = None
+    for count in counts:
+        plan = planned(name, "--cluster", f"{cluster}:{count}")
+        assert plan.bound <= plan.nanoseconds
+        assert least is None or plan.nanoseconds <= least * (1 + GAP), count
+        least = min(plan.nanoseconds, least or plan.nanoseconds)
 
 
 def factors(devices):
