@@ -18,6 +18,7 @@
 #include "Verbs.h"
 
 #include "divisi/Prove/Check.h"
+#include "divisi/Rules/Lemmas.h"
 #include "divisi/Rules/RuleText.h"
 #include "divisi/Rules/Shipped.h"
 #include "divisi/Support/OutputFile.h"
@@ -85,7 +86,8 @@ divisi::Expected<std::vector<Rule>> ProveVerb::readRules() const {
   if (!rules || rule_.empty()) {
     return rules;
   }
-  erase_if(*rules, [&](const Rule &rule) { return rule.name != rule_; });
+  *rules =
+      withLemmas(*rules, [&](const Rule &rule) { return rule.name == rule_; });
   if (rules->empty()) {
     return Status(ExitCode::Usage,
                   "--rule '" + rule_ + "': there is no rule of that name");
@@ -133,7 +135,7 @@ Status ProveVerb::writeSMTLIB(const std::vector<Rule> &rules,
     return Status(ExitCode::Usage, "--smtlib needs --rule NAME");
   }
   Instantiator instantiator;
-  Obligations obligations = obligationsOf(rules[0], instantiator);
+  Obligations obligations = obligationsOf(rules.back(), instantiator);
   Prover prover;
   std::vector<SymbolicRule> said =
       symbolicAxioms(axiomsWithin(axioms, rules), rules, instantiator);
@@ -160,8 +162,10 @@ static std::string describeVerdict(const Verdict &verdict, const Rule &rule) {
     return std::string("by its ") + spell(verdict.refusal->gate) + ": " +
            verdict.refusal->reason;
   }
-  std::string text = "equal at " + std::to_string(verdict.instances) +
-                     " instances " + spell(verdict.domain);
+  std::string text =
+      verdict.where.empty() ? "" : "where " + verdict.where + ", ";
+  text += "equal at " + std::to_string(verdict.instances) + " instances " +
+          spell(verdict.domain);
   if (rule.numericClass) {
     text += std::string("; ") + spell(*rule.numericClass);
   }
@@ -198,6 +202,9 @@ void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
   if (verdict.refusal) {
     answer["gate"] = spell(verdict.refusal->gate);
     answer["reason"] = verdict.refusal->reason;
+  }
+  if (!verdict.where.empty()) {
+    answer["where"] = verdict.where;
   }
   if (!verdict.open.empty()) {
     answer["open"] = verdict.open;

@@ -10,6 +10,8 @@
 #include "divisi/Prove/ElementProver.h"
 #include "divisi/Prove/Parallel.h"
 #include "divisi/Support/Clock.h"
+#include "lib/Prove/LemmaAxioms.h"
+#include "lib/Prove/ProvedRanks.h"
 
 #include <algorithm>
 #include <set>
@@ -183,34 +185,20 @@ static std::vector<Verdict> tryAll(const std::vector<Rule> &rules, size_t jobs,
   return verdicts;
 }
 
-/// Those ranks at which there is an obligation for each choice of operators and
-/// types.
-static std::vector<Ranks> provedRanks(const Rule &rule,
-                                      const Obligations &obligations) {
-  size_t wanted = 0;
-  for (const Rule &each : withOperators(rule)) {
-    wanted += allTypeBindings(each, {}).size();
-  }
-  std::vector<Ranks> result = allRanks(rule);
-  std::erase_if(result, [&](const Ranks &ranks) {
-    return size_t(std::count_if(obligations.begin(), obligations.end(),
-                                [&](const SymbolicRule &obligation) {
-                                  return obligation.ranks == ranks;
-                                })) != wanted;
-  });
-  return result;
-}
-
 /// Adds what the prover says of a rule that was not refused.
 static void addProof(const Rule &rule, const Obligations &obligations,
                      const ProofResult &proof, Verdict &verdict) {
   verdict.seconds += proof.seconds;
-  verdict.axioms = proof.axioms;
-  if (proof.isProved) {
-    verdict.ranks = provedRanks(rule, obligations);
-  }
-  if (proof.isProved) {
+  std::vector<Ranks> all = ranksToProve(rule, obligations),
+                     ranks = provedRanks(all, obligations, proof);
+  // What holds at few ranks alone may be true of nothing else.
+  bool isPart = !rule.open && !ranks.empty() && 2 * ranks.size() >= all.size();
+  if (proof.isProved || isPart) {
     verdict.status = RuleStatus::Proved;
+    verdict.axioms = proof.axioms;
+    verdict.ranks = ranks;
+    verdict.where = proof.isProved ? "" : describeRanks(ranks);
+    verdict.open = proof.open;
     if (rule.open) {
       verdict.status = RuleStatus::Refused;
       verdict.refusal = Refusal{
@@ -244,8 +232,11 @@ static void addProof(const Rule &rule, const Obligations &obligations,
                           " but " + spell(*proof.weaker) + ": " + proof.open};
     return;
   }
-  verdict.refusal =
-      Refusal{Gate::Proof, "it does not follow from the axioms: " + proof.open};
+  std::string some = ranks.empty() ? ""
+                                   : "; it is proved with 'where " +
+                                         describeRanks(ranks) + "'";
+  verdict.refusal = Refusal{
+      Gate::Proof, "it does not follow from the axioms: " + proof.open + some};
 }
 
 /// The rules whose elements are equal, by their definitions.
@@ -266,8 +257,27 @@ followElements(const std::vector<Rule> &rules,
   return proofs;
 }
 
+/// Adds to what the axioms say of a rule what its elements said `before`.
+static void addElements(const ProofResult &before, size_t obligations,
+                        ProofResult &proof) {
+  proof.weaker = before.weaker;
+  if (proof.isProved) {
+    return;
+  }
+  if (!before.open.empty()) {
+    proof.open += "; by elements: " + before.open;
+  }
+  std::set<size_t> proved(before.proved.begin(), before.proved.end());
+  proved.insert(proof.proved.begin(), proof.proved.end());
+  proof.proved.assign(proved.begin(), proved.end());
+  proof.isProved = obligations != 0 && proved.size() == obligations;
+  std::set<std::string> used(before.axioms.begin(), before.axioms.end());
+  used.insert(proof.axioms.begin(), proof.axioms.end());
+  proof.axioms.assign(used.begin(), used.end());
+}
+
 /// Asks the axioms about all of those rules.
-static void askAxioms(const std::vector<Rule> &rules,
+static void askAxioms(const std::vector<Rule> &rules, const LemmaAxioms &lemmas,
                       const std::vector<Obligations> &obligations,
                       const std::vector<Rule> &axioms,
                       const ProofLimits &limits, Instantiator &instantiator,
@@ -275,11 +285,26 @@ static void askAxioms(const std::vector<Rule> &rules,
   if (rules.empty()) {
     return;
   }
+  std::vector<Rule> asked = rules;
+  std::vector<Obligations> about = obligations;
+  for (const Rule &lemma : lemmas.of(rules)) {
+    asked.push_back(lemma);
+    about.push_back(symbolicAxioms({lemma}, rules, instantiator));
+  }
   std::vector<SymbolicRule> all = usableAxioms(
-      symbolicAxioms(axiomsWithin(axioms, rules), rules, instantiator),
-      obligations);
+      symbolicAxioms(axiomsWithin(axioms, asked), rules, instantiator), about);
   auto usable = [&](size_t number, size_t steps) {
-    return usableAxioms(all, {obligations[number]}, steps);
+    bool isLeft = !limits.byElements ||
+                  std::ranges::all_of(obligations[number], isLeftToAxioms);
+    std::vector<SymbolicRule> some = isLeft ? all : std::vector<SymbolicRule>();
+    for (size_t i = rules.size(); i != asked.size(); ++i) {
+      // Axioms and other lemmas know nothing of rounding.
+      if (std::ranges::count(rules[number].lemmas, asked[i].name) != 0 &&
+          (isLeft || lemmas.isExact(asked[i].name))) {
+        some.insert(some.end(), about[i].begin(), about[i].end());
+      }
+    }
+    return usableAxioms(some, {obligations[number]}, steps);
   };
   proveInChildren(all, usable, obligations, limits, done);
 }
@@ -289,13 +314,14 @@ void divisi::rewrite::proveRules(
     const std::vector<Rule> &axioms, const ProofLimits &limits,
     Instantiator &instantiator,
     const std::function<void(const ProofResult &)> &done) {
+  const LemmaAxioms lemmas(rules);
   std::vector<ProofResult> proofs =
       followElements(rules, obligations, axioms, limits, instantiator);
   std::vector<size_t> left;
   std::vector<Rule> leftRules;
   std::vector<Obligations> leftObligations;
   for (size_t i = 0; i != proofs.size(); ++i) {
-    bool isLeft = !limits.byElements ||
+    bool isLeft = !limits.byElements || lemmas.hasExact(rules[i]) ||
                   std::ranges::all_of(obligations[i], isLeftToAxioms);
     if (!proofs[i].isProved && isLeft) {
       left.push_back(i);
@@ -309,15 +335,12 @@ void divisi::rewrite::proveRules(
       done(proofs[told]);
     }
   };
-  askAxioms(leftRules, leftObligations, axioms, limits, instantiator,
+  askAxioms(leftRules, lemmas, leftObligations, axioms, limits, instantiator,
             [&](const ProofResult &proof) {
               size_t at = left[next++];
               ProofResult before = std::exchange(proofs[at], proof);
               proofs[at].seconds += before.seconds;
-              proofs[at].weaker = before.weaker;
-              if (!proof.isProved && !before.open.empty()) {
-                proofs[at].open += "; by elements: " + before.open;
-              }
+              addElements(before, obligations[at].size(), proofs[at]);
               tellUpTo(at + 1);
             });
   tellUpTo(proofs.size());
@@ -341,13 +364,14 @@ void divisi::rewrite::checkRules(
       verdicts[i].seconds += steadySeconds() - begin;
     }
   }
-  size_t told = 0;
+  size_t told = 0, next = 0;
+  // Lemmas stand before what they are for.
   auto tellUpTo = [&](size_t end) {
     for (; told != end; ++told) {
+      refuseWithoutLemmas(rules, verdicts, told);
       done(verdicts[told]);
     }
   };
-  size_t next = 0;
   proveRules(proving, obligations, axioms, limits, instantiator,
              [&](const ProofResult &proof) {
                size_t at = places[next];

@@ -9,6 +9,7 @@
 #include "divisi/Rewrite/UserRules.h"
 
 #include "divisi/Rewrite/Apply.h"
+#include "divisi/Rules/Lemmas.h"
 #include "divisi/Rules/RuleText.h"
 #include "divisi/Rules/Shipped.h"
 #include "divisi/Support/MappedFile.h"
@@ -82,7 +83,9 @@ private:
 
 /// All that a proof of the rule depends on.
 std::string FileProver::sourceOf(const Rule &rule) const {
-  return begin_ + "\n" + printRule(rule);
+  return begin_ + "\n" + printRules(withLemmas(rules_, [&](const Rule &each) {
+           return each.name == rule.name;
+         }));
 }
 
 /// Takes from the cache what is there.
@@ -108,12 +111,9 @@ static Expected<std::string> readText(const std::string &path) {
 
 /// Lets the prover write its verdicts and its record to `folder`.
 Status FileProver::ask(const std::string &folder) const {
-  std::vector<Rule> asked;
-  for (auto [rule, known] : llvm::zip_equal(rules_, known_)) {
-    if (!known) {
-      asked.push_back(rule);
-    }
-  }
+  std::vector<Rule> asked = withLemmas(rules_, [&](const Rule &rule) {
+    return !known_[size_t(&rule - rules_.data())];
+  });
   std::string rules = folder + "/rules", record = folder + "/record",
               verdicts = folder + "/verdicts", said = folder + "/said";
   if (Status status = writeFile(rules, printRules(asked)); !status.isOk()) {

@@ -344,9 +344,10 @@ void NameCheck::checkForm() {
                               " as the source does");
   }
   if (rule_.isAxiom && (rule_.numericClass || rule_.open || rule_.isGenerated ||
-                        rule_.isAlways)) {
-    fail(rule_.at, "an axiom is about exact numbers and believed; it has no "
-                   "class, is not open, not generated and not applied");
+                        rule_.isAlways || !rule_.lemmas.empty())) {
+    fail(rule_.at,
+         "an axiom is about exact numbers and believed; it has no "
+         "class, no lemmas, is not open, not generated and not applied");
   }
   if (!rule_.isAxiom && rule_.isForward) {
     fail(rule_.at, "a rule is used from its source to its target in any case; "

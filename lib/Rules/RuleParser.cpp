@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Rules/Lemmas.h"
 #include "divisi/Rules/RuleNames.h"
 #include "divisi/Rules/RuleText.h"
 #include "divisi/Support/InputText.h"
@@ -189,6 +190,10 @@ void Parser::statement(Rule &rule, std::set<std::string> &seen) {
     rule.numericClass = numericClass();
   } else if (word == "open") {
     rule.open = quoted("what is open, in quotes");
+  } else if (word == "by") {
+    do {
+      rule.lemmas.push_back(hyphenated("the name of a rule"));
+    } while (!failed() && accept(","));
   } else if (word == "generated") {
     rule.isGenerated = true;
   } else if (word == "always") {
@@ -200,8 +205,8 @@ void Parser::statement(Rule &rule, std::set<std::string> &seen) {
   } else {
     failAt(at,
            "expected summary, size, shape, int, real, operator, activation, "
-           "weight, constant, where, source, target, class, open, generated, "
-           "always, forward or definition, got '" +
+           "weight, constant, where, source, target, class, open, by, "
+           "generated, always, forward or definition, got '" +
                word + "'");
   }
 }
@@ -247,6 +252,10 @@ Expected<std::vector<Rule>> Parser::run() {
     }
     if (!failed()) {
       status_ = checkNames(last, file_);
+    }
+    if (!failed()) {
+      status_ =
+          checkLemmas(last, std::span(rules).first(rules.size() - 1), file_);
     }
   }
   // What stands below the last rule would be lost.

@@ -181,6 +181,7 @@ std::string divisi::rewrite::printRule(const Rule &rule) {
     text += std::string("  class ") + spell(*rule.numericClass) + "\n";
   }
   text += rule.open ? "  open " + printQuoted(*rule.open) + "\n" : "";
+  text += printNames("by ", rule.lemmas);
   text += rule.isGenerated ? "  generated\n" : "";
   text += rule.isAlways ? "  always\n" : "";
   text += rule.isForward ? "  forward\n" : "";

@@ -21,7 +21,7 @@ MALFORMED = {
             "11:3: expected '}', got the end of the file"),
     "statement": ([("size m", "sizes m")], "3:3: expected summary, size, "
                   "shape, int, real, operator, activation, weight, constant, "
-                  "where, source, target, class, open, generated, "
+                  "where, source, target, class, open, by, generated, "
                   "always, forward or definition, got 'sizes'"),
     "no statement": ([("size m", "7 m")],
                      "3:3: expected a statement or '}', got '7'"),

@@ -31,7 +31,10 @@ using Obligations = std::vector<SymbolicRule>;
 struct ProofResult {
   bool isProved = false;           ///< Each obligation, and there is one.
   std::vector<std::string> axioms; ///< That all proofs used, in order.
-  std::string open;                ///< The first that is not proved, and why.
+  /// By its number, each obligation that is proved, where not all are: those
+  /// before the first that is not, or more.
+  std::vector<size_t> proved;
+  std::string open; ///< The first that is not proved, and why.
   /// The class of which it is proved where it is not of its own.
   std::optional<NumericClass> weaker;
   double seconds = 0; ///< How long it took.
@@ -41,7 +44,7 @@ struct ProofResult {
 struct ProofLimits {
   unsigned work = kDefaultWork; ///< Of each obligation, in Z3's units.
   unsigned secondWork = 0;      ///< Of one that is not proved, again; 0: none.
-  double seconds = 300;         ///< Of a rule, before its process is killed.
+  double seconds = 60;          ///< Of a rule, before its process is killed.
   size_t jobs = 1;              ///< Processes at once.
   /// Whether elements are followed before axioms are asked.
   bool byElements = false;

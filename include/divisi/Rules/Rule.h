@@ -190,6 +190,7 @@ struct Rule {
   Graph source, target;                     ///< What is replaced, and by what.
   std::optional<NumericClass> numericClass; ///< Of an axiom none.
   std::optional<std::string> open; ///< Why it is not proved; off by default.
+  std::vector<std::string> lemmas; ///< Rules that its proof uses.
   bool isGenerated = false;        ///< Whether the generator has written it.
   bool isAlways = false;           ///< Every compilation applies it.
   /// Of an axiom: proofs use it from its source to its target alone.

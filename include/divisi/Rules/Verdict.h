@@ -53,9 +53,11 @@ struct Verdict {
   std::optional<Refusal> refusal;  ///< By the first gate that it did not pass.
   std::vector<std::string> axioms; ///< That the proofs used.
   std::vector<Ranks> ranks;        ///< Of its shapes, where it is proved.
-  std::string open;                ///< Of a tested rule: what is not proved.
-  size_t instances = 0;            ///< On which it was tried.
-  size_t shapes = 0;               ///< Different assignments among these.
+  /// Of a proved rule: at which ranks alone; empty where at all.
+  std::string where;
+  std::string open;     ///< What is not proved, if anything is.
+  size_t instances = 0; ///< On which it was tried.
+  size_t shapes = 0;    ///< Different assignments among these.
   Domain domain = Domain::Field;
   double seconds = 0;
 };

@@ -35,6 +35,25 @@ Sum SymbolicEvaluator::capped(const SymbolicCall &call, const Sum &product) {
   return most * small;
 }
 
+namespace {
+
+/// What a row of an attention is about, by the letters of its labels.
+struct Attended {
+  std::vector<std::string> letters;
+  ByLetter queries, keys;     ///< Their shapes.
+  ByLetter place, placeOfKey; ///< Of the row; its head is not yet that of keys.
+};
+
+} // namespace
+
+static Attended attendedAt(const std::string &labels, const Index &index,
+                           const Index &queries, const Index &keys) {
+  std::vector<std::string> letters = lettersOf(labels);
+  ByLetter place = byLetters(letters[3], index);
+  return {letters, byLetters(letters[0], queries), byLetters(letters[1], keys),
+          place, place};
+}
+
 /// A row of values, weighed by the softmax of products, to which numbers may be
 /// added. What is not attended weighs 0.
 Sum SymbolicEvaluator::attention(const SymbolicCall &call, const Index &index) {
@@ -44,11 +63,9 @@ Sum SymbolicEvaluator::attention(const SymbolicCall &call, const Index &index) {
   context_.isRounded = true;
   bool hasMask = call.operands.size() == 4;
   bool isFlag = hasMask && typeOf(call.operands[3]) == "bool";
-  std::vector<std::string> letters =
-      lettersOf(std::get<std::string>(attribute(call, "labels")));
-  ByLetter q = byLetters(letters[0], shape(call.operands[0]));
-  ByLetter k = byLetters(letters[1], shape(call.operands[1]));
-  ByLetter at = byLetters(letters[3], index), keys = at;
+  auto [letters, q, k, at, keys] =
+      attendedAt(std::get<std::string>(attribute(call, "labels")), index,
+                 shape(call.operands[0]), shape(call.operands[1]));
   keys['h'] = headOf(at.at('h'), q.at('h'), k.at('h'));
   Sum scale = real(std::get<Expr>(attribute(call, "scale")));
   FoldKind sum = foldKind("sum", call.element);
@@ -121,11 +138,9 @@ Polynomial SymbolicEvaluator::headOf(const Polynomial &head,
 /// counts.
 Sum SymbolicEvaluator::attentionBits(const SymbolicCall &call,
                                      const Index &index) {
-  std::vector<std::string> letters =
-      lettersOf(std::get<std::string>(attribute(call, "labels")));
-  ByLetter q = byLetters(letters[0], shape(call.operands[0]));
-  ByLetter k = byLetters(letters[1], shape(call.operands[1]));
-  ByLetter at = byLetters(letters[3], index), keys = at;
+  auto [letters, q, k, at, keys] =
+      attendedAt(std::get<std::string>(attribute(call, "labels")), index,
+                 shape(call.operands[0]), shape(call.operands[1]));
   keys['h'] = headOf(at.at('h'), q.at('h'), k.at('h'));
   // All of `over` are read.
   auto lambda = [&](size_t operand, const std::string &order, ByLetter &places,

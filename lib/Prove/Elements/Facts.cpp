@@ -33,6 +33,18 @@ std::optional<Polynomial> Facts::extentOf(const Atom &index) const {
   return std::nullopt;
 }
 
+void Facts::addRelated(std::map<std::string, AtomRef> &atoms) const {
+  for (const Fact &fact : facts_) {
+    std::map<std::string, AtomRef> own;
+    addAtoms(fact.polynomial, own);
+    if (std::ranges::any_of(own, [&](const auto &atom) {
+          return atoms.contains(atom.first);
+        })) {
+      atoms.insert(own.begin(), own.end());
+    }
+  }
+}
+
 void Facts::popTo(size_t count) { facts_.resize(count); }
 
 /// By the least and the most of indices that stand in no product with others,

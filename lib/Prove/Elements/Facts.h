@@ -28,6 +28,8 @@ public:
   void pushIndex(const AtomRef &index, const Polynomial &extent);
   /// The extent of an index that it knows.
   std::optional<Polynomial> extentOf(const Atom &index) const;
+  /// Adds to `atoms`, by their keys, those of facts about one of them.
+  void addRelated(std::map<std::string, AtomRef> &atoms) const;
   /// Forgets all but the first `count`.
   void popTo(size_t count);
   /// How many there are.

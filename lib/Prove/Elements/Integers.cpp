@@ -42,18 +42,6 @@ std::optional<Polynomial> divisi::rewrite::wholeOf(const Sum &sum) {
   return result;
 }
 
-static void addAtoms(const Polynomial &polynomial,
-                     std::map<std::string, AtomRef> &atoms) {
-  for (const auto &[product, coefficient] : polynomial.terms()) {
-    for (const AtomRef &atom : product) {
-      atoms.emplace(atom->key, atom);
-      for (const Polynomial &operand : atom->operands) {
-        addAtoms(operand, atoms);
-      }
-    }
-  }
-}
-
 bool SymbolicEvaluator::isWithin(const Polynomial &integer, int64_t least,
                                  int64_t most) {
   if (auto number = integer.number()) {
@@ -61,9 +49,11 @@ bool SymbolicEvaluator::isWithin(const Polynomial &integer, int64_t least,
   }
   std::map<std::string, AtomRef> atoms;
   addAtoms(integer, atoms);
-  // An extent may be made of indices, which have extents.
+  // An extent may be made of indices, which have extents; what is no extent may
+  // have a bound that is one.
   for (size_t count = 0; count != atoms.size();) {
     count = atoms.size();
+    facts_.addRelated(atoms);
     for (const auto &[key, atom] : std::map(atoms)) {
       if (auto extent = facts_.extentOf(*atom)) {
         addAtoms(*extent, atoms);
@@ -177,6 +167,59 @@ Sum SymbolicEvaluator::lessInteger(const Sum &small, const Sum &large,
   factor.operands = {small, large};
   factor.isBoolean = true;
   return Sum(makeFactor(std::move(factor)));
+}
+
+/// The largest or smallest of two integers that do not wrap, if it is known
+/// which of them that is.
+std::optional<Sum> SymbolicEvaluator::chosenInteger(const std::string &op,
+                                                    const std::string &type,
+                                                    const std::vector<Sum> &x) {
+  std::optional<Polynomial> first = unwrapped(x[0], type),
+                            second = unwrapped(x[1], type);
+  if (!first || !second) {
+    return std::nullopt;
+  }
+  if (facts_.isAtLeastZero(*first - *second)) {
+    return x[op == "max" ? 0 : 1];
+  }
+  if (facts_.isAtLeastZero(*second - *first)) {
+    return x[op == "max" ? 1 : 0];
+  }
+  return std::nullopt;
+}
+
+/// What is left of an integer by a power of two: its low bits, for that divides
+/// the number at which it wraps. Or an integer that is below what divides it.
+std::optional<Sum> SymbolicEvaluator::remainder(const SymbolicCall &call,
+                                                const std::string &type,
+                                                const std::vector<Sum> &x) {
+  auto range = integersOf(type);
+  if (!range) {
+    return std::nullopt;
+  }
+  std::optional<Polynomial> whole = unwrapped(x[0], type),
+                            by = unwrapped(x[1], type);
+  if (whole && by && facts_.isAtLeastZero(*whole) &&
+      facts_.isAtLeastZero(*by - *whole - Polynomial(1))) {
+    return x[0];
+  }
+  auto number = by ? by->number() : std::nullopt;
+  bool isFloor = range->first == 0 || !std::get<bool>(attribute(call, "fmod"));
+  if (!number || *number <= 0 || (*number & (*number - 1)) != 0 || !isFloor) {
+    return std::nullopt;
+  }
+  Sum low;
+  for (const auto &[key, term] : x[0].terms) {
+    const auto &[monomial, coefficient] = term;
+    if (coefficient.below != 1) {
+      return std::nullopt;
+    }
+    int64_t left = coefficient.above & (*number - 1);
+    if (left != 0) {
+      low = low + Sum(monomial, Fraction{left, 1});
+    }
+  }
+  return bitsOf("and", type, {low, Sum(Fraction{*number - 1, 1})});
 }
 
 /// An element of a tensor of integers as a place.

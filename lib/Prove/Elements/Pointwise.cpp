@@ -233,7 +233,13 @@ Sum SymbolicEvaluator::function(const SymbolicCall &call,
     return *absolute;
   }
   if (op == "max" || op == "min") {
+    if (auto made = chosenInteger(op, from, x)) {
+      return *made;
+    }
     return commutative(typedName(op, from), x, true);
+  }
+  if (auto made = op == "mod" ? remainder(call, from, x) : std::nullopt) {
+    return *made;
   }
   if (op == "and" || op == "or" || op == "xor" || op == "not") {
     if (auto made = bitsOf(op, from, x)) {

@@ -293,3 +293,15 @@ Polynomial divisi::rewrite::remainderOf(const Polynomial &left,
              ? Polynomial(0)
              : partOf(Atom::Kind::Remainder, left, right);
 }
+
+void divisi::rewrite::addAtoms(const Polynomial &polynomial,
+                               std::map<std::string, AtomRef> &atoms) {
+  for (const auto &[product, coefficient] : polynomial.terms()) {
+    for (const AtomRef &atom : product) {
+      atoms.emplace(atom->key, atom);
+      for (const Polynomial &operand : atom->operands) {
+        addAtoms(operand, atoms);
+      }
+    }
+  }
+}

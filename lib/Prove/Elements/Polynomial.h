@@ -120,6 +120,10 @@ AtomRef sizeAtom(const std::string &name, bool isPositive);
 /// An index, whose key is no name that a rule may have.
 AtomRef indexAtom(const std::string &name);
 
+/// Adds to `atoms`, by their keys, all that stand in it.
+void addAtoms(const Polynomial &polynomial,
+              std::map<std::string, AtomRef> &atoms);
+
 /// Floor of left/right: exact where it divides, else an atom.
 Polynomial quotientOf(const Polynomial &left, const Polynomial &right);
 /// The rest of that division.

@@ -254,6 +254,12 @@ private:
   /// does not wrap.
   std::optional<Polynomial> unwrapped(const Sum &sum, const std::string &type);
   bool isWithin(const Polynomial &integer, int64_t least, int64_t most);
+  std::optional<Sum> chosenInteger(const std::string &op,
+                                   const std::string &type,
+                                   const std::vector<Sum> &x);
+  std::optional<Sum> remainder(const SymbolicCall &call,
+                               const std::string &type,
+                               const std::vector<Sum> &x);
   Sum lessInteger(const Sum &small, const Sum &large, const std::string &from);
   /// An operand's element as what contracts or folds it takes it.
   Sum widened(const SymbolicCall &call, size_t operand, const Index &place);

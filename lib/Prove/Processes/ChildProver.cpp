@@ -20,6 +20,7 @@
 #include <optional>
 #include <poll.h>
 #include <set>
+#include <sstream>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -37,12 +38,15 @@ proveEach(const std::function<Proof(const SymbolicRule &)> &prove,
     Proof proof = prove(each);
     if (!proof.isProved) {
       result.open = each.name + " (" + each.place + "): " + proof.why;
+      result.axioms.assign(used.begin(), used.end());
       return result;
     }
+    result.proved.push_back(result.proved.size());
     used.insert(proof.axioms.begin(), proof.axioms.end());
   }
   result.isProved = !obligations.empty();
   result.open = result.isProved ? "" : "there is nothing to prove it for";
+  result.proved.clear();
   result.axioms.assign(used.begin(), used.end());
   return result;
 }
@@ -60,37 +64,29 @@ ProofResult divisi::rewrite::followAll(const std::vector<SymbolicRule> &axioms,
       obligations);
 }
 
-/// At which ranks the rule is proved, as a condition where one says that; empty
-/// where it is proved at none.
-static std::string provedRanks(const std::vector<SymbolicRule> &axioms,
-                               const Obligations &obligations) {
+/// Says in `result` which obligations are proved at whose ranks all are.
+static void followRanks(const std::vector<SymbolicRule> &axioms,
+                        const Obligations &obligations, ProofResult &result) {
   std::map<Ranks, Obligations> all;
   for (const SymbolicRule &each : obligations) {
     all[each.ranks].push_back(each);
   }
-  std::string text;
-  bool isUpTo = true; // All up to some rank of the only shape.
-  size_t count = 0;
+  std::set<std::string> used;
+  std::set<Ranks> proved;
   for (const auto &[ranks, some] : all) {
-    if (!followAll(axioms, some).isProved) {
-      continue;
+    ProofResult here = followAll(axioms, some);
+    if (here.isProved) {
+      proved.insert(ranks);
+      used.insert(here.axioms.begin(), here.axioms.end());
     }
-    isUpTo &= ranks.size() == 1 && ranks.begin()->second == count;
-    ++count;
-    std::string place;
-    for (const auto &[shape, rank] : ranks) {
-      place += (place.empty() ? "" : ", ") +
-               ("rank(" + shape + ") == " + std::to_string(rank));
+  }
+  result.axioms.assign(used.begin(), used.end());
+  result.proved.clear();
+  for (size_t i = 0; i != obligations.size(); ++i) {
+    if (proved.contains(obligations[i].ranks)) {
+      result.proved.push_back(i);
     }
-    text += (text.empty() ? "" : "; ") + place;
   }
-  if (count == 0) {
-    return "";
-  }
-  std::string shape = all.begin()->first.begin()->first;
-  return "; it is proved " + (isUpTo ? "with 'where rank(" + shape + ") <= " +
-                                           std::to_string(count - 1) + "'"
-                                     : "at " + text);
 }
 
 ProofResult
@@ -118,7 +114,9 @@ divisi::rewrite::followClass(const std::vector<SymbolicRule> &axioms,
   bool haveRanks = std::ranges::any_of(obligations, [&](const auto &each) {
     return each.ranks != obligations[0].ranks;
   });
-  result.open += haveRanks ? provedRanks(axioms, obligations) : "";
+  if (haveRanks) {
+    followRanks(axioms, obligations, result);
+  }
   return result;
 }
 
@@ -129,7 +127,10 @@ static std::string printAnswer(const ProofResult &result) {
   for (char &c : reason) {
     c = c == kPart || c == kEnd ? ' ' : c;
   }
-  text += kPart + reason;
+  text += kPart + reason + kPart;
+  for (size_t number : result.proved) {
+    text += std::to_string(number) + ' ';
+  }
   for (const std::string &axiom : result.axioms) {
     text += kPart + axiom;
   }
@@ -211,8 +212,12 @@ static ProofResult parseAnswer(const std::string &line) {
     result.weaker = static_cast<NumericClass>(parts[0][1] - '0');
   }
   result.open = parts.size() > 1 ? parts[1] : "";
-  if (parts.size() > 2) {
-    result.axioms.assign(parts.begin() + 2, parts.end());
+  std::istringstream numbers(parts.size() > 2 ? parts[2] : "");
+  for (size_t number = 0; numbers >> number;) {
+    result.proved.push_back(number);
+  }
+  if (parts.size() > 3) {
+    result.axioms.assign(parts.begin() + 3, parts.end());
   }
   return result;
 }
