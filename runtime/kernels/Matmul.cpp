@@ -82,6 +82,10 @@ static void multiplyNarrow(const MatrixProduct &product, const T *a, const T *b,
       if (left.inner == 1 && right.outer == 1) {
         int64_t k = 0;
         for (; k + lanes <= product.k; k += lanes) {
+          if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(int)) {
+            // Of short integers, GCC 12 makes wrong vector code of this loop.
+            asm volatile("");
+          }
           for (int64_t l = 0; l < lanes; ++l) {
             sums[l] =
                 wrapAdd(sums[l], wrapMul(A(load(x[k + l])), A(load(y[k + l]))));

@@ -48,6 +48,35 @@ TEST(Reference, UnaryFloats) {
       near({0.841192f, -0.158808f}));
 }
 
+/// Whether inner products of T, of all lengths that vector code treats in its
+/// own ways, are those of whole numbers.
+template <typename T> static void expectInnerProducts() {
+  uint32_t state = 1;
+  auto draw = [&] {
+    state = state * 1664525 + 1013904223;
+    return T(state >> 16);
+  };
+  for (int64_t k = 1; k != 300; ++k) {
+    std::vector<T> x, y;
+    int64_t sum = 0;
+    for (int64_t i = 0; i != k; ++i) {
+      x.push_back(draw());
+      y.push_back(draw());
+      sum += int64_t(x.back()) * int64_t(y.back());
+    }
+    Tensor result(TensorInfo::whole(DType::I32, {1, 1}));
+    ASSERT_EQ(tryRun("nn.matmul", {{"labels", std::string("mk,kn->mn")}},
+                     {make({1, k}, x), make({k, 1}, y)}, result),
+              "");
+    ASSERT_EQ(result.values<int32_t>()[0], int32_t(sum)) << k;
+  }
+}
+
+TEST(Reference, InnerProductsOfShortIntegers) {
+  expectInnerProducts<int8_t>();
+  expectInnerProducts<int16_t>();
+}
+
 TEST(Reference, UnaryKeepsNaN) {
   EXPECT_TRUE(std::isnan(unary<float>("nn.relu", {nan32})[0]));
   EXPECT_TRUE(std::isnan(unary<float>("nn.sign", {nan32})[0]));
