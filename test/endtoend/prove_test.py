@@ -407,9 +407,10 @@ axiom commutes {
 
 def test_example_of_the_docs_is_proved(divisi):
     text = (ROOT / "docs/writing-a-rule.md").read_text()
-    [example] = re.findall(r"```\n(rule .*?)```", text, re.S)
-    divisi.path("r.rules").write_text(example)
-    assert ": proved equal at " in divisi("prove", "r.rules").out
+    for word, standing in (("rule", "proved"), ("axiom", "believed")):
+        [example] = re.findall(rf"```\n({word} .*?)```", text, re.S)
+        divisi.path("r.rules").write_text(example)
+        assert f": {standing} equal at " in divisi("prove", "r.rules").out
 
 
 def test_page_lists_the_operators():

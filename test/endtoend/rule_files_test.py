@@ -108,7 +108,8 @@ MALFORMED = {
                    "1:6: 'r': a definition is an axiom whose source is one "
                    "operator, on variables and numbers"),
     "axiom": ([("rule r", "axiom r")], "1:7: 'r': an axiom is about exact "
-              "numbers and believed; it has no class, is not open, not "
+              "numbers and believed; it has no class, no lemmas, is not open, "
+              "not "
               "generated and not applied"),
     "class is missing": ([("  class bit-exact\n", "")], "1:6: 'r': has no "
                          "class; expected bit-exact, reassociates, "

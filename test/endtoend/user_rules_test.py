@@ -248,6 +248,23 @@ def test_rule_of_few_ranks_is_applied_there(divisi):
             "explain", "m.divisi", "--summary").out
 
 
+def test_rule_follows_from_another(fresh):
+    """By a lemma, which is applied itself; a change of it is one of both."""
+    divisi = fresh
+    follows = SIGNS.replace("signs-cancel", "follows").replace(
+        "class reassociates", "class reassociates\n  by signs-cancel")
+    divisi.path("my.rules").write_text(SIGNS + "\n" + follows)
+    assert compile_with(divisi, "my.rules").err.startswith(noted(2))
+    assert "proved" not in compile_with(divisi, "my.rules").err
+    divisi.path("my.rules").write_text(
+        SIGNS.replace("-tanh(-x) =", "as tanh is odd,") + "\n" + follows)
+    assert compile_with(divisi, "my.rules").err.startswith(noted(2))
+    divisi.path("my.rules").write_text(FALSE + "\n" + follows.replace(
+        "by signs-cancel", "by sign-stays"))
+    says(compile_with(divisi, "my.rules", exits=DIFFERS),
+         ["the rule 'sign-stays' is not proved: refused by its values: at p = "])
+
+
 def test_rule_by_which_nothing_takes_less_is_idle(divisi):
     turned = SIGNS.replace("source {", "other {").replace(
         "target {", "source {").replace("other {", "target {")
