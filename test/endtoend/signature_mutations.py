@@ -145,25 +145,26 @@ class SignatureMutations:
         self.ops = outside
         return done
 
-    def do_index(self, lines, random):
+    def _do_part(self, lines, random, pattern, other):
+        """Puts other(the match, all matches) in place of its first group."""
         at = random.choice(self.functions)
-        found = list(re.finditer(r"spmd\.index = (\d+)", lines[at]))
+        found = list(re.finditer(pattern, lines[at]))
         if not found:
             return False
         m = random.choice(found)
-        lines[at] = lines[at][:m.start(1)] + str(random.randrange(3)) + \
+        lines[at] = lines[at][:m.start(1)] + other(m, found) + \
             lines[at][m.end(1):]
         return True
 
+    def do_index(self, lines, random):
+        return self._do_part(lines, random, r"spmd\.index = (\d+)",
+                             lambda m, found: str(random.randrange(3)))
+
     def do_called(self, lines, random):
-        at = random.choice(self.functions)
-        found = list(re.finditer(r'nn\.name = "([^"]*)"', lines[at]))
-        if not found:
-            return False
-        m = random.choice(found)
-        name = random.choice([f[1] for f in found] + ["other", m[1][:-1]])
-        lines[at] = lines[at][:m.start(1)] + name + lines[at][m.end(1):]
-        return True
+        return self._do_part(
+            lines, random, r'nn\.name = "([^"]*)"',
+            lambda m, found: random.choice([f[1] for f in found] +
+                                           ["other", m[1][:-1]]))
 
     def do_rename(self, lines, random):
         at = random.choice(self.functions)
