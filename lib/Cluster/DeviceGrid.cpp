@@ -41,6 +41,16 @@ struct Share {
 using Shares = llvm::SmallVector<Share, 4>;
 } // namespace
 
+static bool hasRoles(const GridRequest &request) {
+  return request.tensorParallel || request.dataParallel;
+}
+
+/// How many devices lie along all model axes.
+static int64_t modelDegree(const GridRequest &request, int64_t devices) {
+  return request.tensorParallel.value_or(
+      request.dataParallel ? devices / *request.dataParallel : 1);
+}
+
 static Grid nameAxes(llvm::ArrayRef<Factor> factors) {
   constexpr const char *prefixes[] = {"x", "d", "m"};
   unsigned counts[3] = {};
@@ -129,12 +139,10 @@ static size_t mostFactors(llvm::ArrayRef<Share> shares) {
 /// The outermost level first, data before model.
 Shares GridMaker::sharesOf(llvm::ArrayRef<int64_t> counts) const {
   Shares shares;
-  int64_t model = request_.tensorParallel.value_or(
-      request_.dataParallel ? devices_ / *request_.dataParallel : 1);
-  bool hasRoles = request_.tensorParallel || request_.dataParallel;
+  int64_t model = modelDegree(request_, devices_);
   for (auto [number, count] : llvm::enumerate(counts)) {
     Shares level = {{count, AxisRole::Any, number}};
-    if (hasRoles) {
+    if (hasRoles(request_)) {
       int64_t near = std::gcd(model, count);
       level = {{count / near, AxisRole::Data, number},
                {near, AxisRole::Model, number}};
@@ -287,12 +295,11 @@ bool Placements::isNew(const Placement &placement) {
   return isNew;
 }
 
-/// Lists what is left out of those of `devices` and fewer on `pool`, all
-/// devices of one kind.
+/// Lists what is left out of those of `devices` and fewer, all of one kind.
 static void addMore(const Cluster &cluster, const GridRequest &request,
-                    int64_t devices, int64_t model, const DevicePool &pool,
-                    GridList &list) {
-  bool hasRoles = request.tensorParallel || request.dataParallel;
+                    int64_t devices, GridList &list) {
+  DevicePool pool = devicePools(cluster).front();
+  int64_t model = modelDegree(request, devices);
   for (int64_t count = devices; count >= 1; --count) {
     GridMaker maker(cluster, request, count, list, /*isMore=*/true);
     if (auto placement = placeEvenly(cluster, pool, count, model)) {
@@ -300,10 +307,58 @@ static void addMore(const Cluster &cluster, const GridRequest &request,
     } else {
       maker.acrossLevels();
     }
-    if (hasRoles) {
+    if (hasRoles(request)) {
       break;
     }
   }
+}
+
+/// Whether there are not too many of those that addMore lists.
+static bool listsMore(const Cluster &cluster, int64_t devices) {
+  constexpr int64_t kMostForMore = 64;
+  return !cluster.hasKinds() && devices <= kMostForMore;
+}
+
+/// Lists those of which DeviceGrid::isMore does not tell, without weights.
+static GridList likelyGrids(const Cluster &cluster, const GridRequest &request,
+                            int64_t devices) {
+  GridList list;
+  // Fewer devices can be better where slow ones are left out.
+  Placements placements(cluster);
+  std::vector<DevicePool> pools = devicePools(cluster);
+  int64_t model = modelDegree(request, devices);
+  for (int64_t count : deviceCounts(devices)) {
+    for (const DevicePool &pool : pools) {
+      auto placement = placeEvenly(cluster, pool, count, model);
+      GridMaker maker(cluster, request, count, list);
+      if (placement && placements.isNew(*placement)) {
+        // Of fewer devices only what is most likely is looked at.
+        maker.onLevels(*placement, count == devices);
+      } else if (!placement && count == devices && &pool == &pools.front()) {
+        maker.acrossLevels();
+      }
+    }
+    // Who names degrees names the number of devices, too.
+    if (hasRoles(request)) {
+      break;
+    }
+  }
+  return list;
+}
+
+bool leavesUnlisted(const Cluster &cluster, const GridRequest &request) {
+  int64_t devices = request.devices.value_or(cluster.numDevices());
+  if (!request.mesh.empty() || listsMore(cluster, devices)) {
+    return false;
+  }
+  // Numbers of devices with other prime factors, or unequal parts.
+  if (!hasRoles(request) || cluster.hasKinds()) {
+    return devices > 1;
+  }
+  GridList list = likelyGrids(cluster, request, devices);
+  size_t count = list.grids.size();
+  addMore(cluster, request, devices, list);
+  return list.grids.size() > count;
 }
 
 Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
@@ -322,32 +377,9 @@ Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
   if (Status status = checkDegrees(request, devices); !status.isOk()) {
     return status;
   }
-  bool hasRoles = request.tensorParallel || request.dataParallel;
-  int64_t model = request.tensorParallel.value_or(
-      request.dataParallel ? devices / *request.dataParallel : 1);
-  GridList list;
-  // Fewer devices can be better where slow ones are left out.
-  Placements placements(cluster);
-  std::vector<DevicePool> pools = devicePools(cluster);
-  for (int64_t count : deviceCounts(devices)) {
-    for (const DevicePool &pool : pools) {
-      auto placement = placeEvenly(cluster, pool, count, model);
-      GridMaker maker(cluster, request, count, list);
-      if (placement && placements.isNew(*placement)) {
-        // Of fewer devices only what is most likely is looked at.
-        maker.onLevels(*placement, count == devices);
-      } else if (!placement && count == devices && &pool == &pools.front()) {
-        maker.acrossLevels();
-      }
-    }
-    // Who names degrees names the number of devices, too.
-    if (hasRoles) {
-      break;
-    }
-  }
-  constexpr int64_t kMostForMore = 64;
-  if (withMore && !cluster.hasKinds() && devices <= kMostForMore) {
-    addMore(cluster, request, devices, model, pools.front(), list);
+  GridList list = likelyGrids(cluster, request, devices);
+  if (withMore && listsMore(cluster, devices)) {
+    addMore(cluster, request, devices, list);
   }
   addWeighted(cluster, precision, list.grids);
   return std::move(list.grids);

@@ -135,6 +135,7 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
     request.maxAxes = mostAxes(inputs.dataflow, options.maxStrategies);
   }
   Expected<std::vector<DeviceGrid>> grids = gridsOf(inputs, request, options);
+  inputs.leavesUnlisted = grids && leavesUnlisted(inputs.cluster, request);
   if (!grids || known.empty()) {
     return grids;
   }
@@ -329,6 +330,9 @@ static PlanRecord recordOf(const PlanningInputs &inputs,
   record.grids = report.grids;
   if (report.gridsLeftOut > 0) {
     record.gridsLeftOut = report.gridsLeftOut;
+  }
+  if (inputs.leavesUnlisted) {
+    record.leavesUnlisted = true;
   }
   record.maxAxes = report.maxAxes;
   record.peakBytes = report.peakBytes;

@@ -11,6 +11,7 @@
 #include "dialects/SPMD/SPMD.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;
@@ -63,9 +64,10 @@ public:
   void operator()(StringRef name, bool flag) {
     list_.set(name, builder_.getBoolAttr(flag));
   }
-  void operator()(StringRef name, std::optional<int64_t> number) {
-    if (number) {
-      (*this)(name, *number);
+  template <typename T>
+  void operator()(StringRef name, const std::optional<T> &value) {
+    if (value) {
+      (*this)(name, *value);
     }
   }
   void operator()(StringRef name, const std::vector<int64_t> &numbers) {
@@ -111,9 +113,10 @@ public:
       flag = attribute.getValue();
     }
   }
-  void operator()(StringRef name, std::optional<int64_t> &number) {
+  template <typename T>
+  void operator()(StringRef name, std::optional<T> &value) {
     if (attributes_.contains(name)) {
-      (*this)(name, number.emplace());
+      (*this)(name, value.emplace());
     }
   }
   void operator()(StringRef name, std::vector<int64_t> &numbers) {
@@ -175,6 +178,24 @@ divisi::getPlanRecord(ModuleOp module) {
                      "reports do not say how the plan was found");
   }
   return std::optional<PlanRecord>(record);
+}
+
+std::string divisi::describeGrids(const PlanRecord &record) {
+  std::string text = record.grids == 1
+                         ? "this grid"
+                         : llvm::formatv("{0} grids of up to {1} axes",
+                                         record.grids, record.maxAxes)
+                               .str();
+  if (record.gridsLeftOut) {
+    text += ", not on " + std::to_string(*record.gridsLeftOut) +
+            " others of which one seldom wins";
+  }
+  if (record.leavesUnlisted) {
+    text += ", not on those in other orders, on other numbers of devices or "
+            "with other weights";
+  }
+  bool isPartial = record.gridsLeftOut || record.leavesUnlisted;
+  return text + (isPartial ? "," : "");
 }
 
 Status divisi::notePlanEdits(ModuleOp module) {

@@ -20,11 +20,12 @@ namespace divisi::plan {
 
 /// A machine, a program on it, and what is decided already.
 struct PlanningInputs {
-  Cluster cluster;         ///< The machine.
-  DeviceGrid devices;      ///< What the module has, or is planned for.
-  ModuleDataflow dataflow; ///< The program.
-  Fixed fixed;             ///< What the module says already.
-  spmd::GridOp grid;       ///< Of the module; null until it has one.
+  Cluster cluster;             ///< The machine.
+  DeviceGrid devices;          ///< What the module has, or is planned for.
+  ModuleDataflow dataflow;     ///< The program.
+  Fixed fixed;                 ///< What the module says already.
+  spmd::GridOp grid;           ///< Of the module; null until it has one.
+  bool leavesUnlisted = false; ///< divisi::leavesUnlisted of the grids.
 
   /// Of the devices on `grid`.
   GridPace paceOf(const DeviceGrid &grid) const {

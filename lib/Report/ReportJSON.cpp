@@ -121,6 +121,7 @@ static json::Value toJSON(const ReportShare &share) {
 /// What most reports have nothing of stands in those alone that have it.
 static bool isAbsent(const auto &value) { return false; }
 static bool isAbsent(const std::vector<int64_t> &list) { return list.empty(); }
+static bool isAbsent(std::optional<bool> flag) { return !flag; }
 
 /// With the gap, which follows from the others.
 static json::Value toJSON(const std::optional<PlanRecord> &plan) {

@@ -128,7 +128,8 @@ static void printEntries(const Report &report, raw_ostream &os) {
 
 static std::string endOf(const PlanRecord &plan, double gap) {
   if (plan.lowerBound && *plan.lowerBound >= plan.nanoseconds) {
-    return "proved optimal";
+    bool isOfAll = !plan.gridsLeftOut && !plan.leavesUnlisted;
+    return isOfAll ? "proved optimal" : "proved optimal on these grids";
   }
   if (plan.ended == search::stoppedName(search::Stopped::Finished)) {
     return gap <= plan.gap ? "within the requested gap, " +
@@ -164,17 +165,10 @@ static void printQuality(const Report &report, raw_ostream &os) {
                      << ": the gap is not known\n";
   } else {
     double gap = search::relativeGap(plan.nanoseconds, *plan.lowerBound);
-    std::string where = plan.grids == 1 ? "this grid"
-                                        : formatv("{0} grids of up to {1} axes",
-                                                  plan.grids, plan.maxAxes)
-                                              .str();
-    if (plan.gridsLeftOut) {
-      where += ", not on " + std::to_string(*plan.gridsLeftOut) +
-               " others of which one seldom wins,";
-    }
     line(os, "gap") << formatv("{0:F2} %: the plan takes {1}; the lower bound "
                                "over the declared strategies on {2} is {3}\n",
-                               100 * gap, formatTime(plan.nanoseconds), where,
+                               100 * gap, formatTime(plan.nanoseconds),
+                               describeGrids(plan),
                                formatTime(*plan.lowerBound));
     line(os, "search") << formatv("{0}, seed {1}: {2}; {3} of {4}\n",
                                   plan.solver, plan.seed, endOf(plan, gap),

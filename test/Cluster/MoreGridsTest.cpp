@@ -38,3 +38,20 @@ TEST(DeviceGrid, MoreAreListedBehindTheOthers) {
   EXPECT_NE(more("cpu:31", {}).find("(x0=7, x1=2, x2=2)"), std::string::npos);
   EXPECT_EQ(more("cpu:8", {.mesh = "2x4"}), "");
 }
+
+/// Who speaks of all grids must know of those that are not even listed.
+TEST(DeviceGrid, ItIsToldWhetherSomeAreNotListed) {
+  auto leaves = [](llvm::StringRef spec, GridRequest request) {
+    return leavesUnlisted(*findCluster(spec.str()), request);
+  };
+  EXPECT_FALSE(leaves("cpu:64", {}));
+  EXPECT_TRUE(leaves("cpu:65", {}));
+  EXPECT_FALSE(leaves("cpu:65", {.devices = 64}));
+  EXPECT_TRUE(leaves("dgx-h100:128", {}));
+  EXPECT_FALSE(leaves("dgx-h100:128", {.mesh = "16x8"}));
+  EXPECT_TRUE(leaves("a100:4+v100:4", {}));
+  EXPECT_FALSE(leaves("a100:4+v100:4", {.devices = 1}));
+  // Degrees say how many devices; orders are left, but of a prime number.
+  EXPECT_TRUE(leaves("cpu:128", {.tensorParallel = 128}));
+  EXPECT_FALSE(leaves("cpu:67", {.tensorParallel = 67}));
+}

@@ -186,3 +186,27 @@ TEST_F(PlanRecordTest, ABrokenRecordIsAnError) {
   (*module)->setAttr("divisi.plan", builder.getUnitAttr());
   EXPECT_EQ(getPlanRecord(*module).status().code(), ExitCode::Invalid);
 }
+
+TEST_F(PlanRecordTest, SaysThatGridsWereNotListed) {
+  auto leaves = [&](int64_t devices) {
+    auto module = parse(kModel);
+    PlanOptions options;
+    options.grid.devices = devices;
+    EXPECT_TRUE(planModule(*module, options));
+    return recordOf(*copy(*module)).leavesUnlisted;
+  };
+  EXPECT_EQ(leaves(16), std::nullopt); // also the text is as it was
+  EXPECT_EQ(leaves(66), true);
+}
+
+TEST(PlanRecord, NamesTheGridsOfItsBound) {
+  PlanRecord record;
+  record.grids = 1;
+  EXPECT_EQ(describeGrids(record), "this grid");
+  record.grids = 12;
+  record.maxAxes = 4;
+  record.leavesUnlisted = true;
+  EXPECT_EQ(describeGrids(record),
+            "12 grids of up to 4 axes, not on those in other orders, on other "
+            "numbers of devices or with other weights,");
+}

@@ -296,7 +296,13 @@ TEST(Summary, TellsHowTheSearchEnded) {
   report.plan->gap = 0.5;
   says("within the requested gap, 50.00 %");
   report.plan->lowerBound = report.plan->nanoseconds;
-  says("proved optimal");
+  says("proved optimal on these grids; ");
+  report.plan->gridsLeftOut.reset();
+  says("proved optimal; ");
+  report.plan->leavesUnlisted = true;
+  says("on 7 grids of up to 3 axes, not on those in other orders, on other "
+       "numbers of devices or with other weights, is ");
+  says("proved optimal on these grids; ");
   report.plan->pinned = 3;
   says("the strategies of 3 operators, before the search");
   report.plan->edited = true;

@@ -86,6 +86,12 @@ Expected<std::vector<DeviceGrid>>
 candidateGrids(const Cluster &cluster, const GridRequest &request,
                Precision precision = Precision::F32, bool withMore = false);
 
+/// Whether there are grids like those of DeviceGrid::isMore that candidateGrids
+/// does not list, even `withMore`: in other orders, on other numbers of
+/// devices, or with other weights, of more than 64 devices or several kinds.
+/// `request` is one that candidateGrids accepts.
+bool leavesUnlisted(const Cluster &cluster, const GridRequest &request);
+
 /// The prime factors of `number` >= 1, ascending.
 llvm::SmallVector<int64_t, 4> primeFactors(int64_t number);
 

@@ -51,8 +51,11 @@ struct PlanRecord {
   std::optional<int64_t> lowerBound;
   int64_t grids = 0;                   ///< PlanReport::grids
   std::optional<int64_t> gridsLeftOut; ///< The same, if there are any.
-  int64_t maxAxes = 0;                 ///< PlanReport::maxAxes
-  int64_t peakBytes = 0;               ///< Of tensors, on the fullest device.
+  /// True if there are grids that are not even listed (leavesUnlisted), else
+  /// nothing.
+  std::optional<bool> leavesUnlisted;
+  int64_t maxAxes = 0;   ///< PlanReport::maxAxes
+  int64_t peakBytes = 0; ///< Of tensors, on the fullest device.
   /// The same by kind (memoriesOf), where there are several with unequal parts.
   std::vector<int64_t> kindPeakBytes;
   /// Of all strategies and places.
@@ -84,12 +87,17 @@ void forEachField(Record &record, Field field) {
   field("lower_bound", record.lowerBound);
   field("grids", record.grids);
   field("grids_left_out", record.gridsLeftOut);
+  field("leaves_unlisted", record.leavesUnlisted);
   field("max_axes", record.maxAxes);
   field("peak_bytes", record.peakBytes);
   field("kind_peak_bytes", record.kindPeakBytes);
   field("fingerprint", record.fingerprint);
   field("edited", record.edited);
 }
+
+/// On which grids the bound of `record` holds, and on which it may not: `7
+/// grids of up to 3 axes, not on 5 others of which one seldom wins,`.
+std::string describeGrids(const PlanRecord &record);
 
 /// A number that any change of a strategy or a place of `module` changes.
 int64_t fingerprintOf(mlir::ModuleOp module);
