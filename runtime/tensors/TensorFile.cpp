@@ -46,11 +46,12 @@ Expected<HostTensor> GivenTensor::take() const {
 /// `where` names it in messages.
 static Expected<HostTensor> unpackArray(const ZipEntry &entry,
                                         const std::string &where) {
-  Expected<AlignedBytes> content = unpack(entry);
+  AlignedBytes room;
+  Expected<std::span<const std::byte>> content = unpack(entry, room);
   if (!content) {
     return content.status().in(where);
   }
-  Expected<HostTensor> tensor = parseNpy(content->span());
+  Expected<HostTensor> tensor = parseNpy(*content);
   return tensor ? std::move(tensor) : tensor.status().in(where);
 }
 

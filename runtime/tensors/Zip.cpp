@@ -293,26 +293,28 @@ Expected<AlignedBytes> divisi::rt::unpackHead(const ZipEntry &entry,
   return bytes;
 }
 
-Expected<AlignedBytes> divisi::rt::unpack(const ZipEntry &entry) {
+Expected<std::span<const std::byte>> divisi::rt::unpack(const ZipEntry &entry,
+                                                        AlignedBytes &room) {
   if (entry.size > INT64_MAX) {
     return badZip("an entry's size is impossible");
   }
-  Expected<AlignedBytes> bytes =
-      AlignedBytes::allocate(static_cast<int64_t>(entry.size));
-  if (!bytes) {
-    return bytes;
-  }
+  std::span<const std::byte> content = entry.packed;
   if (entry.isDeflated) {
-    if (!inflateAll(entry, *bytes)) {
+    Expected<AlignedBytes> bytes =
+        AlignedBytes::allocate(static_cast<int64_t>(entry.size));
+    if (!bytes) {
+      return bytes.status();
+    }
+    room = std::move(*bytes);
+    if (!inflateAll(entry, room)) {
       return badZip("an entry does not unpack to its size");
     }
-  } else if (entry.size != 0) {
-    std::memcpy(bytes->data(), entry.packed.data(), entry.size);
+    content = room.span();
   }
-  if (crcOf(bytes->span()) != entry.crc) {
+  if (crcOf(content) != entry.crc) {
     return badZip("an entry's checksum does not match");
   }
-  return bytes;
+  return content;
 }
 
 //===----------------------------------------------------------------------===//

@@ -36,8 +36,10 @@ Expected<std::vector<ZipEntry>> readZip(std::span<const std::byte> bytes);
 /// zeros where it is damaged.
 Expected<AlignedBytes> unpackHead(const ZipEntry &entry, uint64_t most);
 
-/// The entry's content; fails (Invalid) if size or checksum do not match.
-Expected<AlignedBytes> unpack(const ZipEntry &entry);
+/// The entry's content, where it lies in the archive if it is stored, else in
+/// `room`; fails (Invalid) if size or checksum do not match.
+Expected<std::span<const std::byte>> unpack(const ZipEntry &entry,
+                                            AlignedBytes &room);
 
 /// Writes an archive of stored entries, one after the other.
 class ZipWriter {

@@ -8,9 +8,11 @@
 
 #include "divisi/runtime/tensors/TensorFile.h"
 #include "divisi/Support/OutputFile.h"
+#include "runtime/tensors/Zip.h"
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -147,6 +149,24 @@ TEST(NpzTest, whatNobodyTakesIsNotUnpacked) {
             "i64[2, 3]");
   EXPECT_THAT((*given)[1].take().status().message(),
               HasSubstr("'x.npz': entry 'b.npy': damaged archive: "));
+}
+
+TEST(NpzTest, whatIsStoredIsReadWhereItLies) {
+  std::string path = temporaryPath("stored.npz");
+  HostTensor tensor = HostTensor::ofInts({3}, {1, 2, 3});
+  tensor.setName("x");
+  const HostTensor *tensors[] = {&tensor};
+  ASSERT_TRUE(writeNpz(path, tensors).isOk());
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  auto entries = readZip(bytesOf(text));
+  ASSERT_TRUE(entries) << entries.status().message();
+  const ZipEntry &entry = entries->front();
+  AlignedBytes room;
+  auto content = unpack(entry, room);
+  ASSERT_TRUE(content) << content.status().message();
+  EXPECT_EQ(content->data(), entry.packed.data());
+  EXPECT_EQ(room.size(), 0);
 }
 
 TEST(NpzTest, truncationIsAnErrorAtEveryLength) {
