@@ -11,7 +11,7 @@ BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 FORMATTED = git ls-files '*.h' '*.hpp' '*.cpp'
 
 .PHONY: setup build divisi install wheel demo test test-gpu sweep prove faults \
-  node-suite races fuzz format models
+  node-suite races leaks fuzz format models
 .DEFAULT_GOAL := build
 
 setup:
@@ -105,8 +105,15 @@ node-suite: build
 # Needs a build of its own, of the runtime alone, under the thread sanitizer.
 races: build
 	@cmake --preset tsan --log-level=NOTICE
-	@cmake --build build-tsan -j $(JOBS) --target RuntimeTest run-delayed
+	@cmake --build build-tsan -j $(JOBS) --target RuntimeTest run-delayed \
+	  run-contexts
 	$(call script,test/races.sh)
+
+# The same under the address sanitizer, of what the C API contains.
+leaks: build
+	@cmake --preset asan --log-level=NOTICE
+	@cmake --build build-asan -j $(JOBS) --target run-contexts
+	$(call script,test/leaks.sh)
 
 # Needs a build of its own, by clang; only the fuzzed libraries are built.
 # Each reader has FUZZ_SECONDS, one after the other; a table says what each has

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # What `make races` does: compiles steps and models for several devices, with
 # overlap and without, and runs both orders, the first on a slow network, under
-# the thread sanitizer (run-delayed: equal bits, and no race). DIVISI_BUILD is a
-# build with the tools, DIVISI_PYTHON its Python; both come from the Makefile.
+# the thread sanitizer (run-delayed: equal bits, and no race); then contexts of
+# one artifact and of several at once, by the C API, 100 runs on each of eight
+# threads, some of them cancelled (run-contexts). DIVISI_BUILD is a build with
+# the tools, DIVISI_PYTHON its Python; both come from the Makefile.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 build="$here/../build-tsan"
@@ -60,4 +62,6 @@ for devices in 2 3 4; do
       "$file.inputs.npz" --devices "$devices" --solver random --seed "$devices"
   done
 done
+TSAN_OPTIONS=abort_on_error=1 "$build/bin/run-contexts" reference 20 100 \
+  {loop,lstm,bert-2}.divisi
 echo "races: none in $count programs, of which $overlapping overlap"

@@ -8,13 +8,15 @@ import subprocess
 import sys
 import threading
 from ctypes import byref, c_char_p, c_int64, c_size_t, c_void_p, sizeof
+from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, compile_file, perceptron, refuse
+from conftest import ROOT, compile_file, long_chain, perceptron, refuse
+from share import sample_size
 
 import divisi
-from divisi import _c
+from divisi import _c, _libraries
 from divisi._c import (Allocate, ContextOptions, DType, MemoryInfo, Tensor,
                        ValueInfo, check, options)
 from divisi._errors import (DeviceError, InvalidError, UnsupportedError,
@@ -234,6 +236,16 @@ def test_one_thread_works_on_a_context(runtime, long):
             if refused:
                 break
     assert refused
+
+
+def test_many_contexts(small, folder):
+    chain = compile_file(long_chain(12, 48), folder / "chain.divisi")
+    done = subprocess.run(
+        [Path(_libraries.program()).with_name("run-contexts"), "reference",
+         str(sample_size(1000)), str(sample_size(100)), small.path, chain],
+        capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" sessions: bytes ") == 2, done.stdout
 
 
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun")

@@ -35,14 +35,14 @@ def perceptron():
         v=random.standard_normal((32, 4), np.float32))
 
 
-def long_chain():
-    """Products one after the other, of milliseconds each by the reference
-    backend."""
-    steps = "".join(f"x{i + 1} = MatMul(x{i}, w)" for i in range(60))
-    random = np.random.default_rng(0)
+def long_chain(length=60, width=96):
+    """Products one after the other, by default of milliseconds each by the
+    reference backend."""
+    steps = "".join(f"x{i + 1} = MatMul(x{i}, w)" for i in range(length))
+    shape, random = f"float[{width}, {width}]", np.random.default_rng(0)
     return model_of(
-        f"m (float[96, 96] x0) => (float[96, 96] x60) {{ {steps} }}",
-        w=random.standard_normal((96, 96), np.float32) / 10)
+        f"m ({shape} x0) => ({shape} x{length}) {{ {steps} }}",
+        w=random.standard_normal((width, width), np.float32) / 10)
 
 
 def compile_file(model, path, *options):
