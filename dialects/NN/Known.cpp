@@ -77,3 +77,50 @@ bool KnownValues::isKnown(Value value) const { return comesFrom(value, true); }
 bool KnownValues::isConstant(Value value) const {
   return comesFrom(value, false);
 }
+
+static int64_t countOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
+HoistedOperators divisi::nn::hoistedOperators(Block &body,
+                                              const KnownValues &known) {
+  HoistedOperators result;
+  llvm::SmallPtrSet<Operation *, 16> sources;
+  // The fewest elements that a value can be made of, stored or repeated.
+  llvm::DenseMap<Value, int64_t> least;
+  llvm::SmallPtrSet<Operation *, 8> growing;
+  for (Operation &op : body) {
+    bool isSource = isa<ReadOp, ConstantOp>(op);
+    if (op.getNumResults() != 1 || !isa<LoopInterface>(op) ||
+        !known.isKnown(op.getResult(0)) ||
+        !llvm::all_of(op.getOperands(),
+                      [&](Value operand) { return least.contains(operand); }) ||
+        (!isSource && op.getNumOperands() == 0)) {
+      continue;
+    }
+    int64_t count = countOf(op.getResult(0)), read = 0;
+    for (Value operand : op.getOperands()) {
+      read += least.lookup(operand);
+    }
+    least[op.getResult(0)] = isSource ? count : std::min(count, read);
+    if (isSource) {
+      continue;
+    }
+    result.known.insert(&op);
+    if (count > read) {
+      growing.insert(&op);
+    }
+  }
+  for (Operation *op : llvm::reverse(result.known)) {
+    bool isWanted = llvm::any_of(op->getUsers(), [&](Operation *user) {
+      return !result.known.contains(user) || result.kept.contains(user);
+    });
+    if (isWanted && growing.contains(op)) {
+      result.kept.insert(op);
+    } else if (isWanted) {
+      result.derived.push_back(op);
+    }
+  }
+  std::reverse(result.derived.begin(), result.derived.end());
+  return result;
+}

@@ -13,7 +13,11 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <vector>
 
 namespace divisi::nn {
 
@@ -25,8 +29,7 @@ public:
   /// of its globals. Others may come to it.
   explicit KnownValues(mlir::ModuleOp module);
 
-  /// Whether `value` is the same in every run, or hoist-init would keep it in
-  /// the entry.
+  /// Whether `value` is the same in every run.
   bool isKnown(mlir::Value value) const;
   /// Whether constants alone make it, so that its elements can be read now.
   bool isConstant(mlir::Value value) const;
@@ -39,6 +42,20 @@ private:
   llvm::DenseMap<mlir::StringAttr, GlobalKind> kinds_; ///< By name.
   llvm::StringSet<> updated_;
 };
+
+/// Which operators of a block hoist-init moves to @init.
+struct HoistedOperators {
+  /// All that are made of parameters and constants by others of them, in order.
+  llvm::SetVector<mlir::Operation *> known;
+  /// Those of which something that stays reads the result: derived globals.
+  std::vector<mlir::Operation *> derived;
+  /// Those that stay, as storing the result takes more elements than what it
+  /// is made of: repeating is cheaper.
+  llvm::SmallPtrSet<mlir::Operation *, 8> kept;
+};
+
+/// Of `body`, where `known` is known.
+HoistedOperators hoistedOperators(mlir::Block &body, const KnownValues &known);
 
 } // namespace divisi::nn
 

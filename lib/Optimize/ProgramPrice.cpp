@@ -33,11 +33,12 @@ Price divisi::optimize::priceOf(mlir::Block &body, const nn::KnownValues &known,
   Grid grid;
   auto fusions = pace.fuses() ? fusionsOf(body)
                               : llvm::DenseMap<mlir::Operation *, OpFusion>();
+  nn::HoistedOperators hoisted = nn::hoistedOperators(body, known);
   Price price;
   for (mlir::Operation &op : body) {
     if (auto loops = llvm::dyn_cast<nn::LoopInterface>(op)) {
       ++price.operators;
-      if (!asComputed(op, known)) {
+      if (!asComputed(op, known) && !hoisted.kept.contains(&op)) {
         continue;
       }
       LoopNest nest = loops.getLoopNest();

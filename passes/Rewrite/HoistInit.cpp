@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/NN/Functions.h"
+#include "dialects/NN/Known.h"
 #include "passes/Rewrite/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -34,56 +35,26 @@ namespace {
 /// Moves what one entry function can spare.
 class Hoister {
 public:
-  Hoister(ModuleOp module, func::FuncOp entry,
-          const std::set<std::string> &updated, SymbolTable &symbols)
-      : module_(module), entry_(entry), updated_(updated), symbols_(symbols) {}
+  Hoister(ModuleOp module, func::FuncOp entry, const nn::KnownValues &known,
+          SymbolTable &symbols)
+      : module_(module), entry_(entry),
+        hoisted_(nn::hoistedOperators(entry.front(), known)),
+        symbols_(symbols) {}
 
   int64_t run();
 
 private:
-  bool isSource(Operation &op) const;
-  bool isHoisted(Operation &op) const;
   func::FuncOp initFunction();
   std::string nameFor(Value value) const;
   void derive(Value value, OpBuilder &init, IRMapping &map);
 
   ModuleOp module_;
   func::FuncOp entry_;
-  const std::set<std::string> &updated_;
+  nn::HoistedOperators hoisted_;
   SymbolTable &symbols_;
-  llvm::SetVector<Operation *> known_;
 };
 
 } // namespace
-
-bool Hoister::isSource(Operation &op) const {
-  if (auto read = dyn_cast<nn::ReadOp>(op)) {
-    auto global = symbols_.lookup<nn::GlobalOp>(read.getGlobal());
-    return global && global.getKind() != nn::GlobalKind::State &&
-           !updated_.count(read.getGlobal().str());
-  }
-  return isa<nn::ConstantOp>(op);
-}
-
-static int64_t countOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getNumElements();
-}
-
-bool Hoister::isHoisted(Operation &op) const {
-  if (op.getNumOperands() == 0 || op.getNumResults() != 1 ||
-      !isa<nn::LoopInterface>(op)) {
-    return false;
-  }
-  int64_t read = 0;
-  for (Value operand : op.getOperands()) {
-    Operation *source = operand.getDefiningOp();
-    if (!source || !known_.contains(source)) {
-      return false;
-    }
-    read += countOf(operand);
-  }
-  return countOf(op.getResult(0)) <= read;
-}
 
 func::FuncOp Hoister::initFunction() {
   if (auto init = symbols_.lookup<func::FuncOp>(nn::kInitFunction)) {
@@ -143,45 +114,45 @@ void Hoister::derive(Value value, OpBuilder &init, IRMapping &map) {
   auto read =
       nn::ReadOp::create(entry, value.getLoc(), value.getType(), symbol);
   value.replaceUsesWithIf(read.getValue(), [&](OpOperand &use) {
-    return !known_.contains(use.getOwner());
+    return !hoisted_.known.contains(use.getOwner()) ||
+           hoisted_.kept.contains(use.getOwner());
   });
 }
 
 int64_t Hoister::run() {
-  SmallVector<Operation *> hoisted;
-  for (Operation &op : entry_.getOps()) {
-    if (isSource(op)) {
-      known_.insert(&op);
-    } else if (isHoisted(op)) {
-      known_.insert(&op);
-      hoisted.push_back(&op);
-    }
-  }
-  if (hoisted.empty()) {
+  if (hoisted_.derived.empty()) {
     return 0;
   }
   OpBuilder init(initFunction().getBody().front().getTerminator());
   IRMapping map;
-  for (Operation *op : hoisted) {
-    for (Value operand : op->getOperands()) {
-      if (!map.contains(operand)) {
-        init.clone(*operand.getDefiningOp(), map);
+  llvm::SetVector<Operation *> needed(hoisted_.derived.begin(),
+                                      hoisted_.derived.end());
+  for (size_t i = 0; i != needed.size(); ++i) {
+    for (Value operand : needed[i]->getOperands()) {
+      needed.insert(operand.getDefiningOp());
+    }
+  }
+  for (Operation *op : hoisted_.known) {
+    if (needed.contains(op)) {
+      for (Value operand : op->getOperands()) {
+        if (!map.contains(operand)) {
+          init.clone(*operand.getDefiningOp(), map); // a source
+        }
       }
-    }
-    init.clone(*op, map);
-  }
-  for (Operation *op : hoisted) {
-    bool isWanted = llvm::any_of(op->getUsers(), [&](Operation *user) {
-      return !known_.contains(user);
-    });
-    if (isWanted) {
-      derive(op->getResult(0), init, map);
+      init.clone(*op, map);
     }
   }
-  for (Operation *op : llvm::reverse(hoisted)) {
-    op->erase();
+  for (Operation *op : hoisted_.derived) {
+    derive(op->getResult(0), init, map);
   }
-  return static_cast<int64_t>(hoisted.size());
+  int64_t count = 0;
+  for (Operation *op : llvm::reverse(hoisted_.known)) {
+    if (op->use_empty()) {
+      op->erase();
+      ++count;
+    }
+  }
+  return count;
 }
 
 namespace {
@@ -192,7 +163,7 @@ public:
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
     adoptShapes(module);
-    std::set<std::string> updated;
+    nn::KnownValues known(module);
     auto entries = [&] {
       SmallVector<func::FuncOp> result;
       for (auto function : module.getOps<func::FuncOp>()) {
@@ -203,12 +174,7 @@ public:
       return result;
     }();
     for (func::FuncOp entry : entries) {
-      for (auto update : entry.getOps<nn::UpdateOp>()) {
-        updated.insert(update.getGlobal().str());
-      }
-    }
-    for (func::FuncOp entry : entries) {
-      numHoisted += Hoister(module, entry, updated, symbols).run();
+      numHoisted += Hoister(module, entry, known, symbols).run();
     }
   }
 

@@ -64,8 +64,8 @@ def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
     Effect: operators whose operands all come from parameters, constants or such
     operators move from the entry functions to `@init`, unless an entry updates
     the parameter. Results that the entries still need become derived globals.
-    An operator whose result has more elements than its operands stays:
-    repeating is cheaper than storing.
+    An operator that an entry needs and whose result has more elements than what
+    it is made of stays: repeating is cheaper than storing.
 
     Postcondition: no operator in an entry depends on parameters and constants
     alone, except reads, constants and operators that grow their operands.

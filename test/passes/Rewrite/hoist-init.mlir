@@ -54,3 +54,61 @@ func.func @adopts(%x: tensor<2x4x3xf32>) -> tensor<2x4x3xf32> {
   %1 = nn.add %x, %0 : (tensor<2x4x3xf32>, tensor<1x4x1xf32>) -> tensor<2x4x3xf32>
   return %1 : tensor<2x4x3xf32>
 }
+
+// -----
+
+// What grows on the way to what does not is stored by nobody.
+// CHECK: nn.global @w.derived derived : tensor<8x8xf32>
+// CHECK-LABEL: func @init
+// CHECK: nn.matmul
+// CHECK: nn.add
+// CHECK-LABEL: func @adapts
+// CHECK: %[[D:.*]] = nn.read @w.derived
+// CHECK-NOT: nn.add
+// CHECK: nn.matmul %arg0, %[[D]]
+nn.global @w parameter : tensor<8x8xf32>
+nn.global @a parameter : tensor<8x1xf32>
+nn.global @b parameter : tensor<1x8xf32>
+func.func @adapts(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %w = nn.read @w : tensor<8x8xf32>
+  %a = nn.read @a : tensor<8x1xf32>
+  %b = nn.read @b : tensor<1x8xf32>
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn"} : (tensor<8x1xf32>, tensor<1x8xf32>) -> tensor<8x8xf32>
+  %1 = nn.add %w, %0 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = nn.matmul %x, %1 {labels = "mk,kn->mn"} : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+  return %2 : tensor<2x8xf32>
+}
+
+// -----
+
+// The product alone would be stored: its factors have fewer elements.
+// CHECK-NOT: func @init
+// CHECK: nn.sqrt
+nn.global @a parameter : tensor<8x1xf32>
+nn.global @b parameter : tensor<1x8xf32>
+func.func @stays() -> tensor<8x8xf32> {
+  %a = nn.read @a : tensor<8x1xf32>
+  %b = nn.read @b : tensor<1x8xf32>
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn"} : (tensor<8x1xf32>, tensor<1x8xf32>) -> tensor<8x8xf32>
+  %1 = nn.sqrt %0 : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// -----
+
+// What is wanted and what grows read the same: the first is stored.
+// CHECK: nn.global @w.derived derived : tensor<8x8xf32>
+// CHECK-LABEL: func @both
+// CHECK-DAG: nn.matmul
+// CHECK-DAG: nn.read @w.derived
+nn.global @w parameter : tensor<8x8xf32>
+nn.global @a parameter : tensor<8x1xf32>
+nn.global @b parameter : tensor<1x8xf32>
+func.func @both() -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %w = nn.read @w : tensor<8x8xf32>
+  %a = nn.read @a : tensor<8x1xf32>
+  %b = nn.read @b : tensor<1x8xf32>
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn"} : (tensor<8x1xf32>, tensor<1x8xf32>) -> tensor<8x8xf32>
+  %1 = nn.add %w, %0 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+}
