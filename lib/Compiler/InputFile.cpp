@@ -15,6 +15,8 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 
+#include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -79,11 +81,22 @@ static bool isDevice(const std::string &path) {
            !StringRef(path).starts_with("/dev/fd/")));
 }
 
+/// Whether there is memory for so many bytes. The tools end where malloc() has
+/// none, without saying what for.
+static bool hasMemoryFor(int64_t bytes) {
+  void *memory = std::aligned_alloc(alignof(std::max_align_t), size_t(bytes));
+  std::free(memory);
+  return memory || bytes == 0;
+}
+
 /// All of a file, in memory of our own: what is parsed cannot change meanwhile.
 static divisi::Expected<std::unique_ptr<MemoryBuffer>>
 readAll(const OpenFile &opened, const std::string &path) {
-  std::unique_ptr<WritableMemoryBuffer> content =
-      WritableMemoryBuffer::getNewUninitMemBuffer(size_t(opened.size()), path);
+  std::unique_ptr<WritableMemoryBuffer> content;
+  if (hasMemoryFor(opened.size())) {
+    content = WritableMemoryBuffer::getNewUninitMemBuffer(size_t(opened.size()),
+                                                          path);
+  }
   if (!content) {
     return makeError(ExitCode::File, "cannot read '", path, "': it has ",
                      opened.size(), " bytes, for which there is no memory");
