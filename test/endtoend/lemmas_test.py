@@ -7,6 +7,7 @@ import pytest
 from bad_input_test import fails
 from conftest import ROOT
 from prove_test import DIFFERS, texts_of, verdicts
+from share import is_sweep
 
 INVALID = 4
 LEMMAS = texts_of([ROOT / "test/Prove/Inputs/lemmas.rules"])
@@ -64,9 +65,10 @@ def test_lemmas_are_needed_and_used(divisi):
     said = proves(divisi, *LEMMAS.values())["gather-of-gelu"]
     assert said["standing"] == "proved"
     assert said["axioms"] == ["gather-of-reversed", "gelu-of-half"]
-    without = re.sub(r"\n  by .*", "", BOTH)
-    said = proves(divisi, GELU, GATHER, without, exits=DIFFERS)
-    assert said["gather-of-gelu"]["standing"] == "refused"
+    if is_sweep(): # the prover looks long for what there is not
+        without = re.sub(r"\n  by .*", "", BOTH)
+        said = proves(divisi, GELU, GATHER, without, exits=DIFFERS)
+        assert said["gather-of-gelu"]["standing"] == "refused"
     # One rule, with what it rests on.
     divisi.path("r.rules").write_text("\n".join([TWICE, *LEMMAS.values()]))
     said = verdicts(divisi, "r.rules", "--rule", "gather-of-gelu")
@@ -134,7 +136,9 @@ def test_proved_at_some_ranks(divisi):
     assert "of-more-dims: proved where rank(s) <= 3, equal at " in out
     record = divisi.path("record").read_text()
     assert record.endswith(" at s=0 s=1 s=2 s=3\n"), record
-    # What holds of few ranks says nothing of the others.
-    said = proves(divisi, MORE_DIMS.replace("DIMS", "1, 1, 1"), exits=DIFFERS)
-    assert "; it is proved with 'where rank(s) <= 1'" in said[
-        "of-more-dims"]["reason"]
+    if is_sweep():
+        # What holds of few ranks says nothing of the others.
+        said = proves(divisi, MORE_DIMS.replace("DIMS", "1, 1, 1"),
+                      exits=DIFFERS)
+        assert "; it is proved with 'where rank(s) <= 1'" in said[
+            "of-more-dims"]["reason"]
