@@ -85,7 +85,6 @@ static int64_t countOf(Value value) {
 HoistedOperators divisi::nn::hoistedOperators(Block &body,
                                               const KnownValues &known) {
   HoistedOperators result;
-  llvm::SmallPtrSet<Operation *, 16> sources;
   // The fewest elements that a value can be made of, stored or repeated.
   llvm::DenseMap<Value, int64_t> least;
   llvm::SmallPtrSet<Operation *, 8> growing;

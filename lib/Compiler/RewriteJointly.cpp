@@ -15,7 +15,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ErrorCollector.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Rewrite/RuleRecord.h"

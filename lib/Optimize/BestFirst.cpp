@@ -28,8 +28,8 @@ struct BestFirst::Impl {
     tidy.addPass(mlir::createCSEPass());
   }
 
-  Expected<bool> expand(const FoundProgram &from);
-  Status add(FoundProgram program);
+  Expected<bool> expand(const FoundProgram &from, const nn::KnownValues &known);
+  Status add(FoundProgram program, const nn::KnownValues &known);
 
   rewrite::SiteFinder &sites;
   const DeviceKind &kind;
@@ -51,7 +51,8 @@ static FoundProgram copyOf(const FoundProgram &program) {
 }
 
 /// Queues a program unless it is known or too dear.
-Status BestFirst::Impl::add(FoundProgram program) {
+Status BestFirst::Impl::add(FoundProgram program,
+                            const nn::KnownValues &known) {
   if (mlir::failed(tidy.run(*program.module))) {
     return Status(ExitCode::Internal,
                   "a rewritten program cannot be simplified");
@@ -60,8 +61,7 @@ Status BestFirst::Impl::add(FoundProgram program) {
   if (!seen.insert(fingerprint(function)).second) {
     return Status();
   }
-  program.price =
-      priceOf(function.front(), nn::KnownValues(*program.module), kind);
+  program.price = priceOf(function.front(), known, kind);
   bool isFirst = result.programs == 1;
   if (isFirst) {
     result.before = program.price;
@@ -77,21 +77,20 @@ Status BestFirst::Impl::add(FoundProgram program) {
 }
 
 /// Makes all programs that are one rule away; whether the budget allows it.
-Expected<bool> BestFirst::Impl::expand(const FoundProgram &from) {
-  nn::KnownValues known(*from.module);
+Expected<bool> BestFirst::Impl::expand(const FoundProgram &from,
+                                       const nn::KnownValues &known) {
   for (rewrite::RuleSite site : sites.find(functionOf(*from.module), known)) {
     if (result.programs == limits.programs) {
       return false;
     }
     ++result.programs;
     FoundProgram next = copyOf(from);
-    auto results = sites.apply(functionOf(*next.module),
-                               nn::KnownValues(*next.module), site);
+    auto results = sites.apply(functionOf(*next.module), known, site);
     if (!results) {
       continue; // what it reads cannot be moved there
     }
     next.steps.push_back({site.rule, std::move(*results)});
-    if (Status status = add(std::move(next)); !status.isOk()) {
+    if (Status status = add(std::move(next), known); !status.isOk()) {
       return status;
     }
   }
@@ -104,7 +103,10 @@ Expected<SearchResult> BestFirst::run(mlir::ModuleOp source) {
   impl.seen.clear();
   impl.result = {};
   impl.result.programs = 1;
-  if (Status status = impl.add({source.clone(), {}, {}}); !status.isOk()) {
+  // Rules change no global, so that this holds in all programs.
+  nn::KnownValues known(source);
+  if (Status status = impl.add({source.clone(), {}, {}}, known);
+      !status.isOk()) {
     return status;
   }
   bool isLeft = true;
@@ -115,7 +117,7 @@ Expected<SearchResult> BestFirst::run(mlir::ModuleOp source) {
         impl.limits.slack * double(impl.result.best.price.nanoseconds)) {
       continue; // something cheaper was found since
     }
-    auto more = impl.expand(next);
+    auto more = impl.expand(next, known);
     if (!more) {
       return more.status();
     }
