@@ -166,7 +166,7 @@ bool divisi::nn::isNamed(Operation *op, llvm::StringRef name) {
       (kind.consume_front("nn.") && matchesName(name, kind))) {
     return true;
   }
-  auto scope = op->getAttrOfType<StringAttr>("nn.scope");
+  auto scope = op->getAttrOfType<StringAttr>(kScopeAttr);
   if (scope && isPartOf(name, scope.getValue())) {
     return true;
   }
@@ -178,4 +178,10 @@ bool divisi::nn::isNamed(Operation *op, llvm::StringRef name) {
                    : WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+void divisi::nn::copyScope(Operation *from, Operation *to) {
+  if (Attribute scope = from->getDiscardableAttr(kScopeAttr)) {
+    to->setDiscardableAttr(kScopeAttr, scope);
+  }
 }

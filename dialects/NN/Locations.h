@@ -26,6 +26,13 @@
 
 namespace divisi::nn {
 
+/// The attribute of an operator that says in which module of the model it is:
+/// `transformer.h.0.mlp`.
+inline constexpr llvm::StringLiteral kScopeAttr = "nn.scope";
+
+/// Lets `to` be in the scope of `from`, if that is in one.
+void copyScope(mlir::Operation *from, mlir::Operation *to);
+
 /// The node that `location` names, the first of several; empty for none.
 std::string nodeName(mlir::Location location);
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emitter.h"
+#include "dialects/NN/Locations.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Support/CheckedMath.h"
 
@@ -362,7 +363,7 @@ void Emitter::create(const std::string &op, llvm::ArrayRef<Tensor> operands,
     state.addAttribute(name, toAttribute(builder_, op, name, value));
   }
   if (!scope_.empty()) {
-    state.addAttribute("nn.scope", builder_.getStringAttr(scope_));
+    state.addAttribute(nn::kScopeAttr, builder_.getStringAttr(scope_));
   }
   state.addTypes(mlir::RankedTensorType::get(
       result->dims, toMLIRType(module_.getContext(), result->type)));

@@ -9,6 +9,7 @@
 #include "divisi/Optimize/ProgramPrice.h"
 
 #include "dialects/NN/Known.h"
+#include "dialects/NN/Locations.h"
 #include "divisi/Cost/Fusion.h"
 
 using namespace divisi;
@@ -22,7 +23,7 @@ nn::LoopInterface divisi::optimize::asComputed(mlir::Operation &op,
                 known.isKnown(op.getResult(0)) ||
                 // What somebody has decided of it would be lost.
                 llvm::any_of(op.getDiscardableAttrs(), [](auto attribute) {
-                  return attribute.getName() != "nn.scope";
+                  return attribute.getName() != nn::kScopeAttr;
                 });
   return isKept ? nn::LoopInterface() : loops;
 }

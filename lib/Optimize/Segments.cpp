@@ -9,6 +9,7 @@
 #include "divisi/Optimize/Segments.h"
 
 #include "dialects/NN/Known.h"
+#include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Optimize/ProgramPrice.h"
 
@@ -23,7 +24,6 @@ using namespace divisi::optimize;
 using namespace mlir;
 
 static constexpr llvm::StringLiteral kPlace = "segment";
-static constexpr llvm::StringLiteral kScope = "nn.scope";
 
 //===----------------------------------------------------------------------===//
 // Cutting
@@ -171,7 +171,7 @@ void Taker::copyKnown(Operation *op) {
   }
   Operation *copy = builder_.clone(*op, map_);
   copy->setLoc(builder_.getUnknownLoc());
-  copy->removeDiscardableAttr(kScope);
+  copy->removeDiscardableAttr(nn::kScopeAttr);
   if (auto read = dyn_cast<nn::ReadOp>(copy)) {
     read.setGlobal(globalOf(cast<nn::ReadOp>(op)));
   }
@@ -200,7 +200,7 @@ TakenOut Taker::run() {
     Operation *copy = builder_.clone(*op, map_);
     copy->setLoc(FileLineColLoc::get(builder_.getContext(), kPlace,
                                      unsigned(number), 0));
-    copy->removeDiscardableAttr(kScope);
+    copy->removeDiscardableAttr(nn::kScopeAttr);
     for (Value result : op->getResults()) {
       if (llvm::any_of(result.getUsers(), [&](Operation *user) {
             return !inside.contains(user);
@@ -255,9 +255,7 @@ void divisi::optimize::putBack(ModuleOp program, const TakenOut &taken,
     Operation *copy = builder.clone(op, map);
     size_t number = numberOf(op.getLoc()).value_or(0);
     copy->setLoc(segment[number]->getLoc());
-    if (Attribute scope = segment[number]->getDiscardableAttr(kScope)) {
-      copy->setDiscardableAttr(kScope, scope);
-    }
+    nn::copyScope(segment[number], copy);
     if (auto read = dyn_cast<nn::ReadOp>(copy)) {
       size_t global = 0;
       (void)read.getGlobal().drop_front().getAsInteger(10, global);

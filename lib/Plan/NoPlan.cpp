@@ -31,7 +31,7 @@ Status cutShort(search::Stopped why, llvm::StringRef phase) {
 static std::string whereIs(const ModuleDataflow &dataflow, int64_t time) {
   for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
     if (site.time == time) {
-      auto scope = op->getAttrOfType<StringAttr>("nn.scope");
+      auto scope = op->getAttrOfType<StringAttr>(nn::kScopeAttr);
       return "at " + nn::describeLocation(op->getLoc()) + " (" + site.name +
              ")" + (scope ? " in '" + scope.getValue().str() + "'" : "");
     }

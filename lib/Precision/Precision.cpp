@@ -89,8 +89,8 @@ Value Lowering::castBehind(Value value, Type element) {
     builder.setInsertionPointToStart(&function_.getBody().front());
   }
   auto cast = nn::CastOp::create(builder, value.getLoc(), value, element);
-  if (Attribute scope = op ? op->getDiscardableAttr("nn.scope") : nullptr) {
-    cast->setDiscardableAttr("nn.scope", scope);
+  if (op) {
+    nn::copyScope(op, cast);
   }
   return cast;
 }

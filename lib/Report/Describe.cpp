@@ -9,6 +9,7 @@
 #include "Describe.h"
 
 #include "dialects/NN/Bodies.h"
+#include "dialects/NN/Locations.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -19,7 +20,7 @@ using namespace divisi;
 /// its result or else made its operand. Empty if there is none.
 static StringRef scopeOf(Operation *op) {
   for (Operation *next = op; next;) {
-    if (auto scope = next->getAttrOfType<StringAttr>("nn.scope")) {
+    if (auto scope = next->getAttrOfType<StringAttr>(nn::kScopeAttr)) {
       return scope.getValue();
     }
     Operation *first = nullptr;
@@ -33,7 +34,7 @@ static StringRef scopeOf(Operation *op) {
   Operation *maker =
       op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
   auto scope =
-      maker ? maker->getAttrOfType<StringAttr>("nn.scope") : StringAttr();
+      maker ? maker->getAttrOfType<StringAttr>(nn::kScopeAttr) : StringAttr();
   return scope ? scope.getValue() : StringRef();
 }
 

@@ -8,6 +8,7 @@
 
 #include "lib/Rewrite/Site.h"
 
+#include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Rules/Effort.h"
 #include "divisi/Rules/GraphBuilder.h"
@@ -190,12 +191,8 @@ bool Site::hoist(mlir::Value value, Operation *before) const {
 
 /// What the target makes belongs to the scope of the source's first result.
 void Site::keepScope(llvm::ArrayRef<Operation *> made) const {
-  static constexpr llvm::StringLiteral name = "nn.scope";
-  Operation *first = results_.front().getDefiningOp();
-  if (mlir::Attribute scope = first->getDiscardableAttr(name)) {
-    for (Operation *op : made) {
-      op->setDiscardableAttr(name, scope);
-    }
+  for (Operation *op : made) {
+    nn::copyScope(results_.front().getDefiningOp(), op);
   }
 }
 

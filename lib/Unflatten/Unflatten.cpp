@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Unflatten/Unflatten.h"
+#include "dialects/NN/Locations.h"
 
 #include "DimFactors.h"
 
@@ -70,9 +71,7 @@ Value Rewriter::reshape(Operation *op, Value value, ArrayRef<int64_t> shape) {
   }
   auto made = nn::ReshapeOp::create(builder_, op->getLoc(),
                                     withShape(value, shape), value);
-  if (Attribute scope = op->getDiscardableAttr("nn.scope")) {
-    made->setDiscardableAttr("nn.scope", scope);
-  }
+  nn::copyScope(op, made);
   return made.getY();
 }
 
