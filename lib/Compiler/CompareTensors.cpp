@@ -79,6 +79,15 @@ static double absolutePart(const rt::HostTensor &expected,
   return toleranceOf(row).absolute * largest;
 }
 
+/// Zeros of two signs differ by the least number that there is.
+static ElementError bitError(double got, double expected) {
+  bool same = std::signbit(got) == std::signbit(expected) && got == expected;
+  same |= std::isnan(got) && std::isnan(expected);
+  double error = std::max(std::abs(got - expected),
+                          std::numeric_limits<double>::denorm_min());
+  return {same ? 0 : error, 0};
+}
+
 static ElementError floatError(double got, double expected, double absolute,
                                double relative) {
   bool same = got == expected || (std::isnan(got) && std::isnan(expected));
@@ -128,16 +137,18 @@ Comparison divisi::compareTensors(const rt::HostTensor &got,
     return comparison;
   }
   bool floats = rt::isFloatType(got.type());
+  bool isExact = floats && tolerance.isExact;
   double absolute = floats ? absolutePart(expected, tolerance) : 0;
   rt::DType row = toleranceRow(expected.type(), tolerance);
-  if (floats && row != expected.type()) {
+  if (floats && !isExact && row != expected.type()) {
     comparison.toleranceOf = row;
   }
   double relative = tolerance.relative.value_or(toleranceOf(row).relative);
   int64_t worst = 0;
   ElementError largest;
   for (int64_t i = 0; i < expected.count(); ++i) {
-    ElementError error = floats
+    ElementError error = isExact ? bitError(got.floatAt(i), expected.floatAt(i))
+                         : floats
                              ? floatError(got.floatAt(i), expected.floatAt(i),
                                           absolute, relative)
                              : intError(got.intAt(i), expected.intAt(i));

@@ -24,8 +24,24 @@ bool CheckedRun::isEqual() const {
   });
 }
 
+static void printRules(const std::vector<rewrite::RuleRecord> &rules,
+                       raw_ostream &os) {
+  if (rules.empty()) {
+    os << "  no rule was applied\n";
+  }
+  for (const rewrite::RuleRecord &rule : rules) {
+    os << "  rule " << visibleLine(rule.name) << " of "
+       << visibleLine(rule.file) << " (" << visibleLine(rule.numericClass)
+       << ") applied " << rule.times << (rule.times == 1 ? " time" : " times")
+       << "\n";
+  }
+}
+
 void divisi::printRun(const CheckedRun &run, raw_ostream &os) {
   os << visibleLine(run.name) << (run.isEqual() ? ": equal\n" : ": differs\n");
+  if (run.rules) {
+    printRules(*run.rules, os);
+  }
   for (const auto &[value, comparison] : run.outputs) {
     os << "  " << visibleLine(value.name) << "  "
        << rt::describe(value.type, value.dims)
@@ -70,9 +86,20 @@ json::Value divisi::toJSON(const CheckedRun &run) {
         {"at", json::Array(comparison.worst)},
     });
   }
-  return json::Object{{"name", run.name},
+  json::Object object{{"name", run.name},
                       {"equal", run.isEqual()},
                       {"outputs", std::move(outputs)}};
+  if (run.rules) {
+    json::Array rules;
+    for (const rewrite::RuleRecord &rule : *run.rules) {
+      rules.push_back(json::Object{{"name", rule.name},
+                                   {"file", rule.file},
+                                   {"class", rule.numericClass},
+                                   {"times", rule.times}});
+    }
+    object["rules"] = std::move(rules);
+  }
+  return object;
 }
 
 /// All outputs are named, so that the message shows which are right.

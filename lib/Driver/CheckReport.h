@@ -10,6 +10,7 @@
 #define DIVISI_LIB_DRIVER_CHECKREPORT_H
 
 #include "divisi/Compiler/CompareTensors.h"
+#include "divisi/Rewrite/RuleRecord.h"
 #include "divisi/runtime/core/Session.h"
 
 #include "llvm/Support/JSON.h"
@@ -27,13 +28,15 @@ struct CheckedOutput {
 struct CheckedRun {
   std::string name;                   ///< `mlp.divisi`, `the plan found`
   std::vector<CheckedOutput> outputs; ///< In the order of the entry's.
+  /// Of a rewritten program: the rules by which it was.
+  std::optional<std::vector<rewrite::RuleRecord>> rules = {};
 
   /// Whether all outputs are.
   bool isEqual() const;
 };
 
-/// A line for the run, and one for every output: type and shape, the largest
-/// error, what is allowed there, and where it is.
+/// A line for the run, one for each rule, and one for every output: type and
+/// shape, the largest error, what is allowed there, and where it is.
 void printRun(const CheckedRun &run, llvm::raw_ostream &os);
 
 /// The same as JSON.

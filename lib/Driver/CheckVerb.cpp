@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two questions: does an artifact give the expected outputs, and does a model
-// on N devices give what it gives on one?
+// Three questions: does an artifact give the expected outputs; does a model on
+// N devices give what it gives on one; and does a rewritten program give what
+// it gave before?
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,7 @@
 #include "VerbInput.h"
 #include "Verbs.h"
 #include "divisi/Compiler/Compilation.h"
+#include "divisi/Rules/Rule.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -46,13 +48,20 @@ private:
   Status compareOnFirst(const std::vector<rt::HostTensor> &got,
                         const std::string &name);
   Status checkModel();
+  Status checkPlans(Compilation &model, PlanOptions plan);
+  divisi::Expected<LoadedEntry> loadSingle(Compilation &model,
+                                           const std::string &name,
+                                           const PlanOptions &plan) const;
+  Status checkRewritten(Compilation &model, CompileOptions options,
+                        const PlanOptions &plan);
   Status checkRandomPlans() const;
   Status readGiven(ImportOptions &options);
   Status gatherInputs();
-  Status prepareModel(Compilation &model, const PlanOptions &plan);
+  Status expectOf(const LoadedEntry &loaded);
   Status checkPlan(Compilation &model, const PlanOptions &plan,
                    const std::string &name);
-  Status compare(const std::vector<rt::HostTensor> &got, StringRef name);
+  Status compare(const std::vector<rt::HostTensor> &got, CheckedRun run,
+                 bool isExact = false);
 
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
                               cl::desc("ARTIFACT.divisi|MODEL.onnx|IR.mlir")};
@@ -66,6 +75,11 @@ private:
       cl::value_desc(kTensorArgument),
       cl::desc("the expected outputs, given as inputs are (default for a "
                "model: those of one device)")};
+  cl::opt<std::string> beforeFrom_{
+      "before", cl::sub(command), on(ActsOn::Run),
+      cl::value_desc("MODEL.onnx|IR.mlir"),
+      cl::desc("compare with this program on one device, first on one device, "
+               "then on all (default with --rewrite: the model as imported)")};
   cl::opt<int64_t> randomPlans_{
       "random-plans",
       cl::sub(command),
@@ -124,10 +138,10 @@ Status CheckVerb::readTolerance() {
 
 /// Every comparison is shown, whatever comes out; JSON is one value for all.
 Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
-                          StringRef name) {
-  CheckedRun run{name.str(), {}};
+                          CheckedRun run, bool isExact) {
   Tolerance tolerance = tolerance_;
   tolerance.computedIn = entry_.computedIn;
+  tolerance.isExact = isExact;
   for (auto [value, a, b] : zip_equal(entry_.outputs, got, expected_)) {
     run.outputs.push_back({value, compareTensors(a, b, tolerance)});
   }
@@ -178,8 +192,8 @@ Status CheckVerb::checkArtifact() {
 /// The first process compares what it has got; the others learn what came out.
 Status CheckVerb::compareOnFirst(const std::vector<rt::HostTensor> &got,
                                  const std::string &name) {
-  return sessionFlags_.agree(sessionFlags_.isFirst() ? compare(got, name)
-                                                     : Status());
+  return sessionFlags_.agree(
+      sessionFlags_.isFirst() ? compare(got, CheckedRun{name, {}}) : Status());
 }
 
 //===----------------------------------------------------------------------===//
@@ -216,13 +230,14 @@ Status CheckVerb::gatherInputs() {
   return drawn.status();
 }
 
-/// Runs `model` on one device: what its entry takes, and what is expected
-/// unless a file says so.
-Status CheckVerb::prepareModel(Compilation &model, const PlanOptions &plan) {
+/// All of `model`, which came from `name`, on one device.
+divisi::Expected<LoadedEntry>
+CheckVerb::loadSingle(Compilation &model, const std::string &name,
+                      const PlanOptions &plan) const {
   if (model.stage() > Stage::Plan) {
     return Status(
         ExitCode::Usage,
-        "'" + input_ + "' has been through the stage " +
+        "'" + name + "' has been through the stage " +
             stringifyStage(model.stage()).str() +
             ", so it cannot be compared with one device; check the plan or the "
             "model, or compile it and check the artifact with --expect");
@@ -233,22 +248,76 @@ Status CheckVerb::prepareModel(Compilation &model, const PlanOptions &plan) {
   single.control = plan.control;
   // Nobody asked for this plan, so that nothing is to be said of it.
   single.control.onPlan = {};
-  auto loaded = loadPlanned(model, single, sessionFlags_,
-                            /*isReference=*/true);
-  if (!loaded) {
-    return loaded.status();
-  }
-  entry_ = *loaded->entry;
+  return loadPlanned(model, single, sessionFlags_, /*isReference=*/true);
+}
+
+/// What the entry takes, and what is expected unless a file says so.
+Status CheckVerb::expectOf(const LoadedEntry &loaded) {
+  entry_ = *loaded.entry;
   if (Status status = gatherInputs(); !status.isOk()) {
     return status;
   }
-  auto wanted = expect_.empty() ? loaded->runWhole(inputs_)
-                                : readOutputs(expect_, entry_);
+  auto wanted =
+      expect_.empty() ? loaded.runWhole(inputs_) : readOutputs(expect_, entry_);
   if (!wanted) {
     return wanted.status();
   }
   expected_ = std::move(*wanted);
   return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Rewritten programs
+//===----------------------------------------------------------------------===//
+
+/// Compares on one device with the program before, which all plans are to be
+/// compared with. What rules say keeps bits, has to.
+Status CheckVerb::checkRewritten(Compilation &model, CompileOptions options,
+                                 const PlanOptions &plan) {
+  std::unique_ptr<Compilation> before = model.copy();
+  before->setRewriteMode(RewriteMode::Off);
+  if (Status status = model.advanceTo(std::max(model.stage(), Stage::Rewrite));
+      !status.isOk()) {
+    return status;
+  }
+  model.setRewriteMode(RewriteMode::Off);
+  auto after = loadSingle(model, input_, plan);
+  if (!after) {
+    return after.status();
+  }
+  if (!beforeFrom_.empty()) {
+    auto read = loadBefore(beforeFrom_, std::move(options), *after->entry);
+    if (!read) {
+      return read.status();
+    }
+    before = std::move(*read);
+  }
+  auto loaded =
+      loadSingle(*before, beforeFrom_.empty() ? input_ : beforeFrom_, plan);
+  Status status = loaded ? expectOf(*loaded) : loaded.status();
+  auto old = rewrite::getRuleRecords(before->module());
+  auto now = rewrite::getRuleRecords(model.module());
+  status = !status.isOk() ? status : !old ? old.status() : now.status();
+  if (status.isOk()) {
+    status = checkAlike(entry_, *after->entry);
+  }
+  auto got = status.isOk()
+                 ? after->runWhole(inputs_)
+                 : divisi::Expected<std::vector<rt::HostTensor>>(status);
+  if (!got) {
+    return got.status();
+  }
+  CheckedRun run{"the rewritten program on one device", {}};
+  run.rules = rewrite::appliedSince(*old, std::move(*now));
+  bool isExact = !run.rules->empty() && expect_.empty() &&
+                 !rtol_.getNumOccurrences() && !atol_.getNumOccurrences() &&
+                 all_of(*run.rules, [](const rewrite::RuleRecord &rule) {
+                   return rule.numericClass ==
+                          rewrite::spell(rewrite::NumericClass::BitExact);
+                 });
+  return sessionFlags_.agree(sessionFlags_.isFirst()
+                                 ? compare(*got, std::move(run), isExact)
+                                 : Status());
 }
 
 Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
@@ -279,7 +348,22 @@ Status CheckVerb::checkRandomPlans() const {
   return Status();
 }
 
-/// One import for all plans; the first that differs ends the check.
+/// The first that differs ends the check.
+Status CheckVerb::checkPlans(Compilation &model, PlanOptions plan) {
+  if (randomPlans_ == 0) {
+    return checkPlan(model, plan, "the plan found");
+  }
+  plan.solver = "random";
+  Status status;
+  for (int64_t i = 0; i < randomPlans_ && status.isOk(); ++i) {
+    plan.seed = planFlags_.seed + i;
+    status = checkPlan(model, plan,
+                       "random plan of seed " + std::to_string(plan.seed));
+  }
+  return status;
+}
+
+/// One import for all plans.
 Status CheckVerb::checkModel() {
   divisi::Expected<CompileOptions> options =
       gatherOptions(importFlags_, planFlags_);
@@ -288,7 +372,7 @@ Status CheckVerb::checkModel() {
   }
   options->deviceOf = nullptr; // it runs here, whatever the cluster has
   Status status = readGiven(options->import);
-  Compilation model(std::move(*options));
+  Compilation model(*options);
   if (status.isOk()) {
     // Random inputs have the same seed.
     status = loadInput(model, input_, command, planFlags_, &planFlags_.seed);
@@ -296,23 +380,19 @@ Status CheckVerb::checkModel() {
   if (status.isOk()) {
     status = checkRandomPlans();
   }
-  PlanOptions plan = model.planOptions();
-  if (status.isOk()) {
-    status = prepareModel(model, plan);
-  }
   if (!status.isOk()) {
     return status;
   }
-  if (randomPlans_ == 0) {
-    return checkPlan(model, plan, "the plan found");
+  PlanOptions plan = model.planOptions();
+  bool isToBeRewritten =
+      model.stage() < Stage::Rewrite && model.rewriteMode() != RewriteMode::Off;
+  if (isToBeRewritten || !beforeFrom_.empty()) {
+    status = checkRewritten(model, std::move(*options), plan);
+  } else {
+    auto loaded = loadSingle(model, input_, plan);
+    status = loaded ? expectOf(*loaded) : loaded.status();
   }
-  plan.solver = "random";
-  for (int64_t i = 0; i < randomPlans_ && status.isOk(); ++i) {
-    plan.seed = planFlags_.seed + i;
-    status = checkPlan(model, plan,
-                       "random plan of seed " + std::to_string(plan.seed));
-  }
-  return status;
+  return status.isOk() ? checkPlans(model, plan) : status;
 }
 
 Status CheckVerb::run() {

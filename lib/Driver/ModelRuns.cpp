@@ -8,6 +8,8 @@
 
 #include "ModelRuns.h"
 
+#include "divisi/Support/VisibleText.h"
+
 #include <algorithm>
 #include <random>
 
@@ -67,4 +69,42 @@ divisi::Expected<LoadedEntry> divisi::loadPlanned(Compilation &model,
   }
   return flags.open(artifact->path(),
                     isReference ? RunBy::Each : RunBy::Processes);
+}
+
+divisi::Expected<std::unique_ptr<Compilation>>
+divisi::loadBefore(const std::string &path, CompileOptions options,
+                   const rt::EntryInfo &after) {
+  options.rewrite.mode = RewriteMode::Off;
+  options.import.misfit = ExitCode::Invalid;
+  for (const rt::ValueInfo &input : after.inputs) {
+    options.import.inputs[input.name] = {input.dims, input.type};
+  }
+  if (llvm::StringRef(path).ends_with(".onnx")) {
+    options.dataFiles.clear(); // They are those of dumps.
+  }
+  auto before = std::make_unique<Compilation>(std::move(options));
+  if (Status status = before->load(path); !status.isOk()) {
+    return status.in("--before");
+  }
+  return before;
+}
+
+static std::string textOf(const std::vector<rt::ValueInfo> &values) {
+  std::string text;
+  for (const rt::ValueInfo &value : values) {
+    text +=
+        (text.empty() ? "" : ", ") +
+        visibleLine(value.name + " " + rt::describe(value.type, value.dims));
+  }
+  return text;
+}
+
+Status divisi::checkAlike(const rt::EntryInfo &before,
+                          const rt::EntryInfo &after) {
+  std::string old = textOf(before.inputs) + " -> " + textOf(before.outputs);
+  std::string now = textOf(after.inputs) + " -> " + textOf(after.outputs);
+  return old == now ? Status()
+                    : makeError(ExitCode::Invalid, "before, the program has ",
+                                old, ", but rewritten ", now,
+                                "; expected two forms of one program");
 }

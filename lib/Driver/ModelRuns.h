@@ -12,6 +12,10 @@
 #include "Sessions.h"
 #include "divisi/Compiler/Compilation.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace divisi {
 
 /// Inputs for `entry`, drawn by `seed`: values that no operator chokes on.
@@ -23,6 +27,16 @@ Expected<std::vector<rt::HostTensor>> drawInputs(const rt::EntryInfo &entry,
 Expected<LoadedEntry> loadPlanned(Compilation &model, const PlanOptions &plan,
                                   const SessionFlags &flags,
                                   bool isReference = false);
+
+/// Imports or reads `path`, the program before it was rewritten to one that
+/// has the entry `after`, whose inputs say its shapes. `options` are those of
+/// the other. Fails as Compilation::load does.
+Expected<std::unique_ptr<Compilation>> loadBefore(const std::string &path,
+                                                  CompileOptions options,
+                                                  const rt::EntryInfo &after);
+
+/// ExitCode::Invalid if two entries take or give other values.
+Status checkAlike(const rt::EntryInfo &before, const rt::EntryInfo &after);
 
 } // namespace divisi
 

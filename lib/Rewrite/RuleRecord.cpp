@@ -8,7 +8,10 @@
 
 #include "divisi/Rewrite/RuleRecord.h"
 
+#include "divisi/Rules/ProofRecord.h"
+
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -18,6 +21,10 @@ static constexpr StringLiteral kRulesAttr = "divisi.rules";
 
 /// So many nodes of a rule are printed.
 static constexpr size_t kMostNodes = 4;
+
+std::string divisi::rewrite::fileOf(const ProvedRule &proved) {
+  return proved.file.empty() ? "Divisi" : proved.file;
+}
 
 void divisi::rewrite::setRuleRecords(ModuleOp module,
                                      const std::vector<RuleRecord> &records) {
@@ -84,6 +91,21 @@ divisi::rewrite::getRuleRecords(ModuleOp module) {
                      "removed, reports do not say where rules were applied");
   }
   return records;
+}
+
+std::vector<RuleRecord>
+divisi::rewrite::appliedSince(const std::vector<RuleRecord> &before,
+                              std::vector<RuleRecord> after) {
+  for (RuleRecord &record : after) {
+    for (const RuleRecord &old : before) {
+      if (old.name == record.name && old.file == record.file) {
+        record.times -= old.times;
+      }
+    }
+  }
+  llvm::erase_if(after,
+                 [](const RuleRecord &record) { return record.times <= 0; });
+  return after;
 }
 
 std::string divisi::rewrite::describe(const RuleRecord &record) {

@@ -47,13 +47,16 @@ private:
   SharedRules own_;
 };
 
-/// What becomes of a user's rules.
+/// What becomes of rules.
 class Records {
 public:
-  /// Of `own`, with what is noted of them already.
+  /// Of `own`, a user's, also where they are not applied, with what is noted of
+  /// rules already.
   Records(const std::vector<rewrite::ProvedRule> &own,
           std::vector<rewrite::RuleRecord> before);
-  void add(const rewrite::Place &place);
+  /// Notes the place; of other rules than `own` if `isChosen`, as nobody wants
+  /// to read what every compilation does.
+  void add(const rewrite::Place &place, bool isChosen);
   const std::vector<rewrite::RuleRecord> &all() const { return records_; }
 
 private:
@@ -76,13 +79,19 @@ Records::Records(const std::vector<rewrite::ProvedRule> &own,
   }
 }
 
-void Records::add(const rewrite::Place &place) {
+void Records::add(const rewrite::Place &place, bool isChosen) {
+  const rewrite::Rule &rule = place.proved.rule;
+  std::string file = rewrite::fileOf(place.proved);
   auto record = llvm::find_if(records_, [&](const auto &each) {
-    return each.name == place.proved.rule.name &&
-           each.file == place.proved.file;
+    return each.name == rule.name && each.file == file;
   });
   if (record == records_.end()) {
-    return;
+    if (!isChosen || !place.declined.empty()) {
+      return;
+    }
+    record = records_.insert(
+        record,
+        {rule.name, file, rewrite::spell(*rule.numericClass), 0, {}, ""});
   }
   if (!place.declined.empty()) {
     std::string node = nn::nodeName(place.location);
@@ -165,11 +174,11 @@ void ApplyRulesPass::runOnOperation() {
     if (nn::isEntry(function)) {
       applied += applier.run(function, [&](const rewrite::Place &place) {
         remarkOn(place);
-        records.add(place);
+        records.add(place, /*isChosen=*/!always);
       });
     }
   }
-  if (own_) {
+  if (own_ || !records.all().empty()) {
     rewrite::setRuleRecords(getOperation(), records.all());
   }
 }

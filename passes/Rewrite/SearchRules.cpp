@@ -80,9 +80,9 @@ Status SearchRulesPass::note(const std::vector<rewrite::ProvedRule> &rules,
     auto proved = llvm::find_if(rules, [&](const rewrite::ProvedRule &each) {
       return each.rule.name == use.rule;
     });
-    records->push_back(
-        {use.rule, proved->file.empty() ? "Divisi" : proved->file,
-         rewrite::spell(*proved->rule.numericClass), use.times, use.nodes, ""});
+    records->push_back({use.rule, rewrite::fileOf(*proved),
+                        rewrite::spell(*proved->rule.numericClass), use.times,
+                        use.nodes, ""});
   }
   if (!report.rules.empty()) {
     rewrite::setRuleRecords(getOperation(), *records);

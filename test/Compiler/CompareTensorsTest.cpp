@@ -52,6 +52,19 @@ TEST(CompareTensorsTest, eitherPartCanBeChosen) {
               1e-9);
 }
 
+TEST(CompareTensorsTest, bitsMayHaveToBeTheSame) {
+  Tolerance exact;
+  exact.isExact = true;
+  EXPECT_TRUE(
+      compare({1, NAN, INFINITY, -0.0f}, {1, NAN, INFINITY, -0.0f}, exact)
+          .equal);
+  EXPECT_FALSE(compare({std::nextafter(1.0f, 2.0f)}, {1}, exact).equal);
+  EXPECT_FALSE(compare({0.0f}, {-0.0f}, exact).equal);
+  EXPECT_FALSE(compare({INFINITY}, {-INFINITY}, exact).equal);
+  EXPECT_FALSE(compare({NAN}, {1}, exact).equal);
+  EXPECT_TRUE(compare({0.0f}, {-0.0f}).equal);
+}
+
 TEST(CompareTensorsTest, whatWasComputedInFewerBitsMayLieFurtherApart) {
   Tolerance bf16;
   bf16.computedIn = rt::DType::BF16;

@@ -1,12 +1,16 @@
 """The stage Rewrite: programs that rules make compute the same, take no longer in
 the model, and are dumped, resumed and explained."""
 
+import json
 import re
 
+import numpy as np
+import onnx
 import pytest
 from conftest import assert_close, load, model
+from onnx import helper, numpy_helper
 
-USAGE = 2
+USAGE, FILE, CONTENT, DIFFERS = 2, 3, 4, 8
 # Where launches cost much beside small products, so that merging pays.
 GPUS = ["--cluster", "dgx-h100:2", "--gpu", "off"]
 
@@ -49,6 +53,8 @@ def test_what_no_rule_makes_cheaper_stays_as_it_is(divisi, generated):
         divisi("compile", m.onnx, *flags, "on.divisi", "--rewrite", mode)
         assert (divisi.path("on.divisi").read_bytes() ==
                 divisi.path("off.divisi").read_bytes())
+    assert "  no rule was applied\n" in divisi(
+        "check", m.onnx, "--cluster", "cpu:2", "--rewrite", "search").out
 
 
 def test_rules_are_explained_and_dumps_resumed(divisi):
@@ -74,6 +80,91 @@ def test_only_rules_that_keep_bits(divisi):
     text = plan(divisi, m, *GPUS, "--rewrite", "search", "--rewrite-class",
                 "bit-exact")
     assert "reassociates" not in text
+
+
+def rewritten(divisi, name):
+    """A model and its dump after a search, with a merge of three products."""
+    m = model(name)
+    divisi("plan", m.onnx, *m.shapes, *GPUS, "--rewrite", "search", "-o", "p",
+           "--dump-after", "rewrite", "--dump-to", ".")
+    return m, divisi.path(f"{name}.rewrite.mlir")
+
+
+def test_rewritten_programs_are_checked(divisi):
+    """On one device and as planned, with the program before."""
+    m = model("bert")
+    said = divisi("check", m.onnx, *m.shapes, *GPUS, "--rewrite", "search").out
+    assert re.search(
+        r"^the rewritten program on one device: equal\n"
+        r"  rule merge-three-matmuls-of-one-input of Divisi \(reassociates\) "
+        r"applied 2 times\n(  rule .*\n)*  logits .* allowed 0\.0.*\n"
+        r"the plan found: equal\n  logits ", said), said
+    said = json.loads(divisi("check", m.onnx, *m.shapes, "--devices", 2,
+                             "--rewrite", "greedy", "--json").out)["runs"]
+    assert [run["name"] for run in said] == [
+        "the rewritten program on one device", "the plan found"]
+    assert {rule["name"] for rule in said[0]["rules"]} == {
+        "merge-three-matmuls-of-one-input"}
+
+
+def test_a_wrong_rewriting_is_found(divisi):
+    """As if the rule had taken the second product twice."""
+    m, dump = rewritten(divisi, "bert")
+    flags = "--before", m.onnx, "--data", m.onnx, *GPUS
+    assert "the rewritten program on one device: equal" in divisi(
+        "check", dump, *flags).out
+    text = dump.read_text()
+    right = "starts = array<i64: 0, 0, 0, 8>"
+    assert text.count(right) == 2
+    dump.write_text(text.replace(right, "starts = array<i64: 0, 0, 0, 0>", 1)
+                    .replace("limits = array<i64: 8, 16, 8, 16>",
+                             "limits = array<i64: 8, 16, 8, 8>", 1))
+    result = divisi("check", dump, *flags, exits=DIFFERS)
+    assert "the rewritten program on one device: differs\n" in result.out
+    assert "the plan found" not in result.out
+    assert "the rewritten program on one device differs:\n  logits" in result.err
+
+
+def transposed(divisi, factor=0.1, rows=6):
+    graph = helper.make_graph(
+        [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]),
+         helper.make_node("Relu", ["t"], ["u"]),
+         helper.make_node("Transpose", ["u"], ["v"], perm=[1, 0]),
+         helper.make_node("Mul", ["v", "f"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", 1, [rows, 4])],
+        [helper.make_tensor_value_info("y", 1, [rows, 4])],
+        [numpy_helper.from_array(np.float32(factor), "f")])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20)]), divisi.path("t.onnx"))
+    return "t.onnx"
+
+
+def test_what_keeps_bits_is_compared_by_bits(divisi):
+    divisi("plan", transposed(divisi), "--rewrite", "search", "-o", "p",
+           "--dump-after", "rewrite", "--dump-to", ".")
+    check = "check", "t.rewrite.mlir", "--before", "t.onnx"
+    assert ("rule activate-before-transposing of Divisi (bit-exact) applied 1 "
+            "time\n  y  f32[6, 4]  largest error 0, allowed 0\n"
+            in divisi(*check).out)
+    dump = divisi.path("t.rewrite.mlir")
+    dump.write_text(dump.read_text().replace("1.000000e-01", "0.10000001"))
+    assert "allowed 0" in divisi(*check, exits=DIFFERS).out
+    divisi(*check, "--rtol", "0.001")
+
+
+def test_before_and_after_are_one_program(divisi):
+    transposed(divisi)
+    divisi("plan", "t.onnx", "-o", "p.mlir")
+    transposed(divisi, rows=8)
+    error = divisi("check", "p.mlir", "--before", "t.onnx", exits=CONTENT).err
+    assert "'x'" in error and "8" in error
+    divisi("plan", "t.onnx", "-o", "q.mlir")
+    assert ("before, the program has x f32[8, 4] -> y f32[8, 4], but rewritten "
+            "x f32[6, 4] -> y f32[6, 4]; expected two forms of one program"
+            in divisi("check", "p.mlir", "--before", "q.mlir",
+                      exits=CONTENT).err)
+    assert "--before: cannot" in divisi("check", "p.mlir", "--before",
+                                        "none.onnx", exits=FILE).err
 
 
 MISTAKES = [

@@ -35,6 +35,8 @@ struct Tolerance {
   /// outputs cannot hide a wrong shard.
   std::optional<double> absolute;
   std::optional<double> relative; ///< At least 0.
+  /// Instead of all that: floats have to have the same bits, but those of NaNs.
+  bool isExact = false;
   /// The element type with the fewest bits that floats have been through.
   rt::DType computedIn = rt::DType::F64;
 };

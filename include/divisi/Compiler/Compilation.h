@@ -202,6 +202,11 @@ public:
     options_.plan.control.deadline = deadline;
   }
 
+  /// What Stage::Rewrite does where it is yet to come.
+  RewriteMode rewriteMode() const { return options_.rewrite.mode; }
+  /// Lets it do something else from now on.
+  void setRewriteMode(RewriteMode mode) { options_.rewrite.mode = mode; }
+
   /// As far as it has come; null before load.
   mlir::ModuleOp module() { return *module_; }
   /// The last stage that the module has been through.

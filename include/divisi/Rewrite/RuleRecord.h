@@ -22,10 +22,12 @@
 
 namespace divisi::rewrite {
 
+struct ProvedRule;
+
 /// What became of one rule.
 struct RuleRecord {
   std::string name;         ///< Of the rule.
-  std::string file;         ///< That it is of.
+  std::string file;         ///< That it is of; `Divisi` for what ships.
   std::string numericClass; ///< `reassociates`
   int64_t times = 0;        ///< How often it was applied.
   /// The nodes of the model whose results its target computes, each once.
@@ -37,6 +39,9 @@ struct RuleRecord {
   friend bool operator==(const RuleRecord &, const RuleRecord &) = default;
 };
 
+/// RuleRecord::file of a rule.
+std::string fileOf(const ProvedRule &proved);
+
 /// Notes `records` on `module`.
 void setRuleRecords(mlir::ModuleOp module,
                     const std::vector<RuleRecord> &records);
@@ -44,6 +49,11 @@ void setRuleRecords(mlir::ModuleOp module,
 /// What is noted on `module`. ExitCode::Invalid for a note that somebody has
 /// broken.
 Expected<std::vector<RuleRecord>> getRuleRecords(mlir::ModuleOp module);
+
+/// What of `after`, the records of a program, has been applied since it had
+/// those of `before`.
+std::vector<RuleRecord> appliedSince(const std::vector<RuleRecord> &before,
+                                     std::vector<RuleRecord> after);
 
 /// `applied 3 times: /a, /b, /c`, or why it was not.
 std::string describe(const RuleRecord &record);
