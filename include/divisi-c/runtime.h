@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /// The version of this header.
-#define DIVISI_RUNTIME_VERSION DIVISI_API_VERSION(1, 0)
+#define DIVISI_RUNTIME_VERSION DIVISI_API_VERSION(1, 1)
 
 /// A loaded artifact. It lives until it is freed and its contexts are.
 typedef struct divisi_artifact divisi_artifact;
@@ -125,6 +125,22 @@ typedef struct divisi_context_options {
   /// MPI_THREAD_MULTIPLE; its processes create the context at the same time.
   /// NULL: this process is alone.
   const void *mpi_comm;
+  /// With num_nccl_comms, an ncclComm_t for each device of this process, in the
+  /// order of local_ranks, by the libnccl.so.2 of this process: of all devices
+  /// of the artifact, with the device's number for its rank, and ready. In the
+  /// first run of each entry, and in that after a failure, the communicators of
+  /// its devices are split from it (ncclCommSplit), by all of its ranks at
+  /// once; while that lasts nobody else calls it. It is never put to other use,
+  /// nor finalized, destroyed or aborted: it stays the caller's, who may do
+  /// that after the context was freed. NULL, and where an entry is not run by
+  /// all devices: they make one. All processes give some, or none.
+  void *const *nccl_comms;
+  size_t num_nccl_comms; ///< How many: 0, or as many as devices run here.
+  /// With num_cuda_devices, the number of the GPU of each device of this
+  /// process, as CUDA counts them here; its primary context is used. NULL: that
+  /// of its nccl_comms, else the device's own number.
+  const int32_t *cuda_devices;
+  size_t num_cuda_devices; ///< How many: 0, or as many as devices run here.
 } divisi_context_options;
 
 /// What a device holds, in bytes.
@@ -183,8 +199,9 @@ typedef struct divisi_runtime_api {
                                    size_t index, divisi_value_info *info,
                                    int32_t *is_updated);
 
-  /// Makes a context; `options` may be NULL. DIVISI_UNSUPPORTED where nothing
-  /// runs an operator, DIVISI_DEVICE where memory or threads run out.
+  /// Makes a context; `options` may be NULL. DIVISI_USAGE where these do not
+  /// fit the artifact, DIVISI_UNSUPPORTED where nothing runs an operator,
+  /// DIVISI_DEVICE where memory or threads run out, or MPI, CUDA or NCCL fails.
   divisi_error *(*context_create)(divisi_artifact *artifact,
                                   const divisi_context_options *options,
                                   divisi_context **context);

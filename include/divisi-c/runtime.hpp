@@ -182,6 +182,8 @@ struct ContextOptions {
   bool trace = false;                   ///< For writeTrace.
   std::span<const uint32_t> localRanks; ///< Empty: all, or a share.
   const void *mpiComm = nullptr;        ///< Points to an MPI_Comm.
+  std::span<void *const> ncclComms; ///< Of devices here, an ncclComm_t each.
+  std::span<const int32_t> cudaDevices; ///< The numbers of their GPUs.
 };
 
 /// What one run at a time of an artifact needs.
@@ -201,6 +203,12 @@ public:
         options.localRanks.empty() ? nullptr : options.localRanks.data();
     c.num_local_ranks = options.localRanks.size();
     c.mpi_comm = options.mpiComm;
+    c.nccl_comms =
+        options.ncclComms.empty() ? nullptr : options.ncclComms.data();
+    c.num_nccl_comms = options.ncclComms.size();
+    c.cuda_devices =
+        options.cudaDevices.empty() ? nullptr : options.cudaDevices.data();
+    c.num_cuda_devices = options.cudaDevices.size();
     divisi_context *handle = nullptr;
     if (divisi_error *error =
             detail::runtime()->context_create(artifact.get(), &c, &handle)) {

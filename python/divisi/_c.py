@@ -14,8 +14,8 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int,
 from . import _libraries
 from ._errors import Error, error_of
 
-_VERSIONS = {"runtime": 1 << 16,         # DIVISI_API_VERSION(1, 0)
-             "compiler": (1 << 16) + 1}  # DIVISI_API_VERSION(1, 1)
+_VERSIONS = {"runtime": (1 << 16) + 1,   # DIVISI_API_VERSION(1, 1)
+             "compiler": (1 << 16) + 1}
 WARNING = 1        # DIVISI_WARNING
 
 Log = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
@@ -81,7 +81,11 @@ class ContextOptions(Structure):
                 ("no_index_check", c_int32), ("trace", c_int32),
                 ("allocate", Allocate), ("allocate_user", c_void_p),
                 ("local_ranks", POINTER(c_uint32)),
-                ("num_local_ranks", c_size_t), ("mpi_comm", c_void_p)]
+                ("num_local_ranks", c_size_t), ("mpi_comm", c_void_p),
+                ("nccl_comms", POINTER(c_void_p)),
+                ("num_nccl_comms", c_size_t),
+                ("cuda_devices", POINTER(c_int32)),
+                ("num_cuda_devices", c_size_t)]
 
 
 class MemoryInfo(Structure):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Iterator, NamedTuple, Union
 
@@ -97,23 +98,34 @@ class Session:
     trace: record when each instruction began and ended, for write_trace().
     mpi_comm: the address of an MPI_Comm, or a communicator of mpi4py, whose
         processes share the devices and make their sessions at the same time.
+    nccl_comms: for each device that runs in this process, the address of an
+        ncclComm_t of all devices, which those of the session are split from. It
+        stays the caller's, and outlives the session.
+    cuda_devices: the numbers of these devices' GPUs; by default those of
+        nccl_comms, else the devices' own numbers.
     """
 
     def __init__(self, artifact: Union[Artifact, PathLike, bytes], *,
                  backend: str | Sequence[str] | None = None,
                  threads: int | None = None, timeout: float | None = None,
                  check_indices: bool = True, trace: bool = False,
-                 mpi_comm: Any = None) -> None:
+                 mpi_comm: Any = None,
+                 nccl_comms: Sequence[int] | int | None = None,
+                 cuda_devices: Sequence[int] | int | None = None) -> None:
         if not isinstance(artifact, Artifact):
             artifact = load(artifact)
         self.artifact = artifact
         self._api = api = _c.runtime()
+        comms = _numbers(nccl_comms, ctypes.c_void_p, "nccl_comms")
+        gpus = _numbers(cuda_devices, ctypes.c_int32, "cuda_devices")
         options = _c.options(
             _c.ContextOptions, backends=_backends(backend),
             threads_per_device=_threads(threads),
             timeout_ms=_milliseconds(timeout),
             no_index_check=int(not check_indices), trace=int(trace),
-            mpi_comm=_communicator(mpi_comm))
+            mpi_comm=_communicator(mpi_comm),
+            nccl_comms=comms, num_nccl_comms=len(comms),
+            cuda_devices=gpus, num_cuda_devices=len(gpus))
         pointer = ctypes.c_void_p()
         with artifact._handle.life:
             _c.check(api, api.context_create(artifact._handle.get(), options,
@@ -318,6 +330,24 @@ def _milliseconds(timeout: float | None) -> int:
         raise UsageError(f"timeout {timeout}: expected more than 0 and up to "
                          "86400 seconds")
     return max(1, math.ceil(timeout * 1000))
+
+
+def _numbers(given: Sequence[int] | int | None, kind: Any,
+             name: str) -> ctypes.Array:
+    """An array of C, empty for None."""
+    if given is None:
+        given = ()
+    elif hasattr(given, "__index__"):
+        given = (given,)
+    try:
+        numbers = [operator.index(one) for one in given]
+    except TypeError:
+        raise UsageError(f"{name}: expected a number, or one for each device "
+                         "that runs in this process") from None
+    for one in numbers:
+        if not 0 <= one < 1 << 8 * ctypes.sizeof(kind) - 1:
+            raise UsageError(f"{name}: {one} is out of range")
+    return (kind * len(numbers))(*numbers)
 
 
 def _communicator(comm: Any) -> int | None:

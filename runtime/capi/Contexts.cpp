@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/launch/DeviceWiring.h"
+#include "runtime/capi/ContextOptions.h"
 #include "runtime/capi/Description.h"
 #include "runtime/capi/Handles.h"
-#include "runtime/launch/ThisProcess.h"
 
 #include <cstring>
 
@@ -17,84 +16,6 @@ using namespace divisi;
 using namespace divisi::rt;
 
 static_assert(cancelledCode == kCancelled);
-
-/// Connects this process with those of the caller's `comm`: `world` is what
-/// keeps them together.
-static Status connectProcesses(const void *comm, const LoadedArtifact &artifact,
-                               SessionOptions &options,
-                               std::shared_ptr<ProcessWorld> &world) {
-  Launch launch;
-  launch.launcher = "the caller";
-  launch.comm = comm;
-  auto opened = openMpiWorld(sharedObject("libdivisi_mpi.so"), launch);
-  if (!opened) {
-    return opened.status();
-  }
-  world = std::move(*opened);
-  uint32_t size = world->size(), numRanks = artifact.numRanks();
-  if (size > numRanks) {
-    return makeError(ExitCode::Usage, "mpi_comm has ", size,
-                     " processes, and the artifact ", numRanks,
-                     " devices; each process needs one");
-  }
-  std::vector<uint32_t> share = ranksOf(world->self(), size, numRanks);
-  if (options.localRanks.empty()) {
-    options.localRanks = share;
-  } else if (options.localRanks != share) {
-    return makeError(ExitCode::Unsupported,
-                     "local_ranks of a process of mpi_comm are its equal "
-                     "share; leave them NULL");
-  }
-  options.communicator = [world, processOf = processesOf(size, numRanks)](
-                             const CommunicatorRequest &request) {
-    return Expected<std::shared_ptr<Communicator>>(world->connect(
-        processOf, request.timeout, request.spin, request.threads));
-  };
-  return {};
-}
-
-static Expected<SessionOptions> readOptions(const divisi_context_options *given,
-                                            divisi_context_options &options) {
-  Status status = readStruct(given, options, "divisi_context_options");
-  if (!status.isOk()) {
-    return status;
-  }
-  if (options.threads_per_device < 0 ||
-      options.threads_per_device > mostThreadsPerDevice) {
-    return makeError(ExitCode::Usage, "threads_per_device ",
-                     options.threads_per_device, ": expected 1 to ",
-                     mostThreadsPerDevice, ", or 0 for 1");
-  }
-  if (options.timeout_ms < 0 || options.timeout_ms > longestTimeout.count()) {
-    return makeError(ExitCode::Usage, "timeout_ms ", options.timeout_ms,
-                     ": expected 1 to ", longestTimeout.count(),
-                     ", or 0 for 60000");
-  }
-  SessionOptions session;
-  auto backends = chooseBackends(
-      options.backends ? options.backends : "cpu,reference", /*tf32=*/false);
-  if (!backends) {
-    return backends.status();
-  }
-  session.backends = std::move(*backends);
-  session.threadsPerDevice = std::max(options.threads_per_device, 1);
-  if (options.timeout_ms > 0) {
-    session.timeout = std::chrono::milliseconds(options.timeout_ms);
-    // Who says how long a kernel may take wants it given up after that.
-    session.loneRankHasThread = true;
-  }
-  session.checksIndices = options.no_index_check == 0;
-  session.trace = options.trace != 0;
-  if (options.num_local_ranks > 0) {
-    status = checkGiven(options.local_ranks, "local_ranks");
-    if (!status.isOk()) {
-      return status;
-    }
-    session.localRanks.assign(options.local_ranks,
-                              options.local_ranks + options.num_local_ranks);
-  }
-  return session;
-}
 
 static Status createContext(divisi_artifact *artifact,
                             const divisi_context_options *given,
@@ -113,14 +34,11 @@ static Status createContext(divisi_artifact *artifact,
   }
   auto made = std::make_unique<divisi_context>();
   made->timeout = chosen->timeout;
-  if (options.mpi_comm) {
-    status = connectProcesses(options.mpi_comm, *artifact->loaded, *chosen,
-                              made->world);
-    if (!status.isOk()) {
-      return status;
-    }
+  status = connectDevices(options, artifact->loaded->numRanks(), *chosen,
+                          made->world);
+  if (!status.isOk()) {
+    return status;
   }
-  wireDevices(*chosen, nullptr);
   auto session = Session::open(artifact->loaded, *chosen);
   if (!session) {
     return session.status();

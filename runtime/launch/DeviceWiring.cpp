@@ -26,27 +26,54 @@ divisi::rt::chooseBackends(std::string_view names, bool tf32) {
   return chosen;
 }
 
+Status CallersGpus::complete(uint32_t numRanks) {
+  for (auto [rank, communicator] : communicators) {
+    auto gpu = gpuOfCommunicator(communicator, rank, numRanks);
+    if (!gpu) {
+      return gpu.status();
+    }
+    int number = numbers.try_emplace(rank, *gpu).first->second;
+    if (number != *gpu) {
+      return makeError(ExitCode::Usage, "rank ", rank, " is to run on GPU ",
+                       number, ", and was given a communicator of NCCL's of ",
+                       "GPU ", *gpu);
+    }
+  }
+  return {};
+}
+
 /// Ranks may have collectives between their GPUs, however they meet else.
-static CommunicatorFactory reachingGpus(const CommunicatorFactory &inner) {
-  return [inner](const CommunicatorRequest &request)
+static CommunicatorFactory reachingGpus(const CommunicatorFactory &inner,
+                                        const CallersGpus &given) {
+  std::map<uint32_t, NcclHandles> handles;
+  for (auto [rank, communicator] : given.communicators) {
+    handles[rank].communicator = communicator;
+  }
+  return [inner, handles](const CommunicatorRequest &request)
              -> Expected<std::shared_ptr<Communicator>> {
     if (!inner) {
       return makeNcclCommunicator(
-          makeInprocCommunicator(request.timeout, request.spin), request);
+          makeInprocCommunicator(request.timeout, request.spin), request,
+          handles);
     }
     auto made = inner(request);
-    return made ? makeNcclCommunicator(*made, request) : std::move(made);
+    return made ? makeNcclCommunicator(*made, request, handles)
+                : std::move(made);
   };
 }
 
 /// GPU number n is that of the machine's rank n. Who shows a process as many as
 /// it has ranks has chosen them for it.
 static DeviceFactory openingGpus(const Processes *processes,
-                                 std::vector<uint32_t> localRanks) {
+                                 std::vector<uint32_t> localRanks,
+                                 std::map<uint32_t, int> numbers) {
   return [=](uint32_t rank,
              std::string_view space) -> Expected<std::shared_ptr<Device>> {
     if (space != cudaBackend().space()) {
       return std::shared_ptr<Device>();
+    }
+    if (auto given = numbers.find(rank); given != numbers.end()) {
+      return makeCudaDevice(given->second);
     }
     if (!processes) {
       return makeCudaDevice(int(rank));
@@ -63,7 +90,8 @@ static DeviceFactory openingGpus(const Processes *processes,
 }
 
 void divisi::rt::wireDevices(SessionOptions &options,
-                             const Processes *processes) {
-  options.device = openingGpus(processes, options.localRanks);
-  options.communicator = reachingGpus(options.communicator);
+                             const Processes *processes,
+                             const CallersGpus &given) {
+  options.device = openingGpus(processes, options.localRanks, given.numbers);
+  options.communicator = reachingGpus(options.communicator, given);
 }

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What Divisi uses of libnccl.so.2, and no more, of communicators that do not
-// block: what they are asked for they do when they are asked how far they are,
-// some time later. From the environment:
+// What Divisi uses of libnccl.so.2, of communicators that do not block: what
+// they are asked for they do when they are asked how far they are, some time
+// later. And what its callers use to make communicators of their own, which may
+// block, and to end them. From the environment:
 //
 //   DIVISI_EMULATOR_NCCL_VERSION   what it says it is
 //   DIVISI_EMULATOR_NCCL_ALONE     no communicator ever connects
@@ -23,15 +24,14 @@
 //   from
 //                                  1 on, fails
 //
-// Calls of collectives are in NcclCalls.cpp.
+// Communicators are in NcclCommunicators.cpp, calls of collectives in
+// NcclCalls.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "test/emulator/NcclState.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <unistd.h>
 
 using namespace divisi::emulator;
 
@@ -66,133 +66,10 @@ const char *ncclGetLastError(ncclComm_t communicator) {
              : nccl().lastError.c_str();
 }
 
-//===----------------------------------------------------------------------===//
-// Communicators
-//===----------------------------------------------------------------------===//
-
-ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-  Lock lock(gpus().mutex);
-  *id = {};
-  std::snprintf(id->internal, sizeof(id->internal), "emulated-%d-%lu", getpid(),
-                static_cast<unsigned long>(++nccl().numbers));
-  return ncclSuccess;
-}
-
 std::function<bool()> divisi::emulator::later(std::function<bool()> isDone) {
   return [isDone = std::move(isDone), rest = gpus().draw() % 4]() mutable {
     return isDone() && (rest == 0 || --rest == 0);
   };
-}
-
-static bool isBlocking(const ncclConfig_t *config) {
-  return !config || config->blocking != 0;
-}
-
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int size, ncclUniqueId id,
-                                    int self, ncclConfig_t *config) {
-  Lock lock(gpus().mutex);
-  if (isBlocking(config) || refuseInCapture()) {
-    return refuse("a communicator that blocks, or is made in a capture");
-  }
-  if (currentDevice() < 0 || self < 0 || self >= size) {
-    return refuse("a rank without a device, or out of range");
-  }
-  std::shared_ptr<NcclClique> &clique = nccl().cliques[id.internal];
-  if (!clique) {
-    clique = std::make_shared<NcclClique>(id.internal, size);
-  }
-  for (const auto &[rank, device] : clique->devices) {
-    if (rank == self || device == currentDevice()) {
-      return refuse("two ranks of one number, or on one device");
-    }
-  }
-  if (clique->size != size) {
-    return refuse("another number of ranks than others say");
-  }
-  clique->devices[self] = currentDevice();
-  clique->say(self, NcclClique::Said::IsThere);
-  *made = new ncclComm{clique, self, currentDevice()};
-  bool isAlone = fromEnvironment("DIVISI_EMULATOR_NCCL_ALONE", 0) != 0;
-  (*made)->pending = later([clique, isAlone] {
-    return !isAlone && clique->haveAllSaid(NcclClique::Said::IsThere);
-  });
-  return ncclInProgress;
-}
-
-ncclResult_t ncclCommSplit(ncclComm_t whole, int color, int key,
-                           ncclComm_t *made, ncclConfig_t *config) {
-  Lock lock(gpus().mutex);
-  if (isBlocking(config) || whole->pending || refuseInCapture()) {
-    return refuse("a split of a communicator that is not ready, or blocks, or "
-                  "a split in a capture");
-  }
-  auto clique = whole->clique;
-  uint64_t number = whole->splits++;
-  clique->askFor(number, whole->self, {color, key});
-  *made = color < 0 ? nullptr : new ncclComm{nullptr, 0, whole->device};
-  auto isDone = [clique, number, self = whole->self, color = color,
-                 child = *made] {
-    if (!clique->haveAllAskedFor(number)) {
-      return false;
-    }
-    if (child && !child->clique) {
-      child->clique = clique->childOf(number, color);
-      child->self = clique->rankInChild(number, self);
-      child->clique->devices[child->self] = child->device;
-    }
-    return true;
-  };
-  whole->pending = later(isDone);
-  if (*made) {
-    (*made)->pending = later(isDone);
-  }
-  return ncclInProgress;
-}
-
-ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  Lock lock(gpus().mutex);
-  for (auto [data, end] : communicator->registered) {
-    gpus().letGo(data);
-  }
-  for (const auto &known : communicator->groups) {
-    if (auto group = known.lock()) {
-      group->isAborted = true;
-    }
-  }
-  // It would wait for them, and they for it.
-  if (std::ranges::any_of(communicator->graphs,
-                          [](const auto &graph) { return !graph.expired(); })) {
-    gpus().fail("NCCL: a communicator ends before graphs with its calls");
-    communicator->hasEnded = true;
-    return refuse("the end of a communicator before its graphs");
-  }
-  delete communicator;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator,
-                                   ncclResult_t *state) {
-  Lock lock(gpus().mutex);
-  if (communicator->pending && communicator->pending()) {
-    communicator->pending = nullptr;
-  }
-  *state = gpus().fault()          ? ncclUnhandledCudaError
-           : communicator->state   ? communicator->state
-           : communicator->pending ? ncclInProgress
-                                   : ncclSuccess;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommCount(const ncclComm_t communicator, int *count) {
-  Lock lock(gpus().mutex);
-  *count = communicator->clique->size;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommUserRank(const ncclComm_t communicator, int *rank) {
-  Lock lock(gpus().mutex);
-  *rank = communicator->self;
-  return ncclSuccess;
 }
 
 //===----------------------------------------------------------------------===//

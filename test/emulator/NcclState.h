@@ -28,6 +28,7 @@ struct ncclComm {
   /// Of each graph that has recorded its calls.
   std::vector<std::weak_ptr<ncclComm>> graphs = {};
   bool hasEnded = false;
+  bool isBlocking = false; ///< Calls return when they are done.
   std::map<uint64_t, uint64_t> registered = {}; ///< Where memory ends.
 };
 
@@ -38,6 +39,9 @@ struct NcclState {
   std::map<std::string, std::shared_ptr<NcclClique>> cliques; ///< By number.
   uint64_t numbers = 0, groups = 0, registrations = 0;
   std::string lastError;
+  std::set<const ncclComm *> communicators; ///< That have not ended.
+  /// How many communicators were made anew, split from others, and ended.
+  uint64_t made = 0, split = 0, ended = 0;
 };
 NcclState &nccl();
 
@@ -48,5 +52,9 @@ ncclResult_t refuse(const std::string &what);
 std::function<bool()> later(std::function<bool()> isDone);
 
 } // namespace divisi::emulator
+
+/// For hosts in tests: what NcclState counts.
+extern "C" void emulatedCommunicators(uint64_t *made, uint64_t *split,
+                                      uint64_t *ended);
 
 #endif // DIVISI_TEST_EMULATOR_NCCLSTATE_H

@@ -10,6 +10,7 @@
 
 #include "runtime/comm/QueuedShape.h"
 #include "runtime/comm/nccl/NcclTypes.h"
+#include "test/emulator/NcclState.h"
 
 #include <cuda.h>
 #include <gmock/gmock.h>
@@ -261,12 +262,59 @@ TEST(NcclTest, whatTheCallerHasIsUsedAndKept) {
 }
 
 TEST(NcclTest, whatTheCallerHasMustFit) {
-  auto handles = makeHandles([](int rank) { return 3 - rank; });
-  NcclWorld world(std::chrono::seconds(2), handles);
-  std::vector<Bytes> sources(4, Bytes(400)), results;
-  std::vector<Status> statuses = world.run(sumOfAll(), sources, results);
-  EXPECT_EQ(statuses[0].code(), ExitCode::Usage);
-  EXPECT_THAT(statuses[0].message(),
-              testing::HasSubstr("rank 3 of 4 was given a communicator of "
-                                 "NCCL's in which it is 0 of 4"));
+  ncclComm_t given[2];
+  const int devices[] = {3, 1};
+  ASSERT_EQ(ncclCommInitAll(given, 2, devices), ncclSuccess);
+  EXPECT_EQ(*gpuOfCommunicator(given[0], 0, 2), 3);
+  EXPECT_EQ(*gpuOfCommunicator(given[1], 1, 2), 1);
+  for (auto [rank, numRanks] : {std::pair(1U, 2U), {0, 4}}) {
+    Status status = gpuOfCommunicator(given[0], rank, numRanks).status();
+    EXPECT_EQ(status.code(), ExitCode::Usage);
+    EXPECT_EQ(status.message(),
+              "rank " + std::to_string(rank) + " of " +
+                  std::to_string(numRanks) +
+                  " was given a communicator of NCCL's in which it is 0 of 2");
+  }
+  EXPECT_EQ(ncclCommDestroy(given[0]), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(given[1]), ncclSuccess);
+  Status status = gpuOfCommunicator(given[1], 1, 2).status();
+  EXPECT_EQ(status.code(), ExitCode::Device);
+  EXPECT_THAT(
+      status.message(),
+      testing::HasSubstr("NCCL cannot tell the rank of the communicator "
+                         "that rank 1 was given: "));
+}
+
+/// How many communicators were made, split and ended.
+static std::array<uint64_t, 3> countCommunicators() {
+  std::array<uint64_t, 3> counts{};
+  emulatedCommunicators(&counts[0], &counts[1], &counts[2]);
+  return counts;
+}
+
+TEST(NcclTest, allIsSplitFromWhatTheCallerHas) {
+  Random random(5);
+  ncclComm_t given[4];
+  ASSERT_EQ(ncclCommInitAll(given, 4, nullptr), ncclSuccess);
+  std::map<uint32_t, NcclHandles> handles;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    handles[rank].communicator = given[rank];
+  }
+  auto before = countCommunicators();
+  for (int world = 1; world <= 2; ++world) { // the caller's is as it was
+    {
+      NcclWorld own(std::chrono::seconds(20), handles);
+      expectAsByHost(own, sumOfAll(), random);
+      StepDesc ofTwo = sumOfAll(); // no part of it for the others
+      ofTwo.parties.resize(2);
+      expectAsByHost(own, ofTwo, random);
+    }
+    auto [made, split, ended] = countCommunicators();
+    EXPECT_EQ(made, before[0]);
+    EXPECT_EQ(split, before[1] + uint64_t(world) * (4 + 2));
+    EXPECT_EQ(ended - before[2], split - before[1]);
+  }
+  for (ncclComm_t communicator : given) {
+    EXPECT_EQ(ncclCommDestroy(communicator), ncclSuccess);
+  }
 }

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from ctypes import byref, c_char_p, c_int64, c_size_t, c_void_p, sizeof
+from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p, sizeof
 from pathlib import Path
 
 import numpy as np
@@ -133,7 +133,14 @@ def test_context_options(runtime, artifact):
              "threads_per_device 1025: expected 1 to 1024, or 0 for 1"),
             ({"timeout_ms": -1},
              "timeout_ms -1: expected 1 to 86400000, or 0 for 60000"),
-            ({"num_local_ranks": 1}, "local_ranks is NULL")):
+            ({"num_local_ranks": 1}, "local_ranks is NULL"),
+            ({"num_nccl_comms": 2}, "nccl_comms is NULL"),
+            ({"num_nccl_comms": 2, "nccl_comms": (c_void_p * 2)()},
+             "nccl_comms[0] is NULL"),
+            ({"num_cuda_devices": 1}, "got 1 cuda_devices, and 2 devices run in "
+             "this process; give one for each of them"),
+            ({"num_cuda_devices": 2, "cuda_devices": (c_int32 * 2)(0, -1)},
+             "cuda_devices[1] is -1: expected the number of a GPU, from 0 on")):
         made = c_void_p()
         refuse(runtime, runtime.context_create(
             artifact, byref(options(ContextOptions, **fields)), byref(made)),

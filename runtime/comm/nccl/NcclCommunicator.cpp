@@ -165,6 +165,36 @@ void NcclCommunicator::reset() {
 
 Status divisi::rt::findNccl() { return NcclLibrary::open().status(); }
 
+Expected<int> divisi::rt::gpuOfCommunicator(void *communicator, uint32_t rank,
+                                            uint32_t numRanks) {
+  auto opened = NcclLibrary::open();
+  if (!opened) {
+    return opened.status();
+  }
+  const NcclLibrary &library = **opened;
+  auto *given = static_cast<ncclComm_t>(communicator);
+  int count = 0, self = 0, gpu = 0;
+  ncclResult_t result = library.commCount(given, &count);
+  if (result == ncclSuccess) {
+    result = library.commUserRank(given, &self);
+  }
+  if (result == ncclSuccess) {
+    result = library.commCuDevice(given, &gpu);
+  }
+  if (result != ncclSuccess) { // also if it is still being made
+    return makeError(ExitCode::Device, "NCCL cannot tell the rank of the ",
+                     "communicator that rank ", rank,
+                     " was given: ", library.getErrorString(result),
+                     "; give it one that is ready");
+  }
+  if (count != int(numRanks) || self != int(rank)) {
+    return makeError(ExitCode::Usage, "rank ", rank, " of ", numRanks,
+                     " was given a communicator of NCCL's in which it is ",
+                     self, " of ", count);
+  }
+  return gpu;
+}
+
 std::shared_ptr<Communicator>
 divisi::rt::makeNcclCommunicator(std::shared_ptr<Communicator> inner,
                                  const CommunicatorRequest &request,

@@ -25,6 +25,7 @@ static std::string fillTable(void *handle, NcclLibrary &library) {
   table.fill(library.commAbort, DIVISI_SYMBOL(ncclCommAbort));
   table.fill(library.commCount, DIVISI_SYMBOL(ncclCommCount));
   table.fill(library.commUserRank, DIVISI_SYMBOL(ncclCommUserRank));
+  table.fill(library.commCuDevice, DIVISI_SYMBOL(ncclCommCuDevice));
   table.fill(library.commGetAsyncError, DIVISI_SYMBOL(ncclCommGetAsyncError));
   table.fill(library.groupStart, DIVISI_SYMBOL(ncclGroupStart));
   table.fill(library.groupEnd, DIVISI_SYMBOL(ncclGroupEnd));

@@ -34,6 +34,7 @@ struct NcclLibrary {
   decltype(&::ncclCommAbort) commAbort = nullptr;
   decltype(&::ncclCommCount) commCount = nullptr;
   decltype(&::ncclCommUserRank) commUserRank = nullptr;
+  decltype(&::ncclCommCuDevice) commCuDevice = nullptr;
   decltype(&::ncclCommGetAsyncError) commGetAsyncError = nullptr;
   decltype(&::ncclGroupStart) groupStart = nullptr;
   decltype(&::ncclGroupEnd) groupEnd = nullptr;

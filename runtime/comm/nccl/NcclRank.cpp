@@ -78,16 +78,24 @@ void NcclRank::noteGraph(std::weak_ptr<std::unique_ptr<DeviceGraph>> graph) {
 }
 
 Status NcclRank::await(ncclComm_t communicator, const std::string &what) const {
-  auto deadline = std::chrono::steady_clock::now() + timeout_;
-  while (true) {
+  return waitFor(what, [&]() -> Expected<bool> {
     ncclResult_t state = ncclSuccess;
     Status status = library_->check(
         library_->commGetAsyncError(communicator, &state), communicator, what);
     if (status.isOk()) {
       status = library_->check(state, communicator, what);
     }
-    if (!status.isOk() || state != ncclInProgress) {
-      return status;
+    return status.isOk() ? Expected(state != ncclInProgress) : status;
+  });
+}
+
+Status NcclRank::waitFor(const std::string &what,
+                         const std::function<Expected<bool>()> &isDone) const {
+  auto deadline = std::chrono::steady_clock::now() + timeout_;
+  while (true) {
+    Expected<bool> isOver = isDone();
+    if (!isOver || *isOver) {
+      return isOver.status();
     }
     if (aborts_.isAborted()) {
       return aborts_.reason();
@@ -173,12 +181,6 @@ Expected<Meeting> NcclRank::meet(uint32_t entry,
 // Communicators
 //===----------------------------------------------------------------------===//
 
-static ncclConfig_t makeConfig() {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  return config;
-}
-
 /// What the first of the ranks has got from NCCL.
 Expected<ncclUniqueId> NcclRank::exchangeNumber(uint32_t entry,
                                                 const Group &ranks) {
@@ -234,6 +236,35 @@ Expected<ncclComm_t> NcclRank::connectAll(uint32_t entry, const Group &ranks) {
   return status.isOk() ? Expected(made) : status;
 }
 
+/// A part of what it was given, to which the same is done as to others, but
+/// that it may block.
+Expected<ncclComm_t> NcclRank::splitGiven(int color, int key) {
+  auto *given = static_cast<ncclComm_t>(given_.communicator);
+  if (split_ && !split_->result()) {
+    return makeError(ExitCode::Device, "the communicator that rank ", number_,
+                     " was given is still being split; abort it");
+  }
+  const std::string what = "split the communicator that it was given";
+  auto started = BlockingSplit::start(library_, context_, given, color, key);
+  if (!started) {
+    return started.status();
+  }
+  split_ = std::move(*started);
+  Status status = waitFor(
+      what, [&]() -> Expected<bool> { return split_->result().has_value(); });
+  if (status.isOk()) {
+    status = library_->check(*split_->result(), given, what);
+  }
+  if (status.isOk()) {
+    status = await(given, what);
+  }
+  if (!status.isOk()) {
+    split_->abandon();
+    return status;
+  }
+  return split_->made();
+}
+
 /// Those of cliques without a common rank; all ranks of `whole` call it.
 Status NcclRank::splitRound(ncclComm_t whole, std::span<const Group> round) {
   int color = NCCL_SPLIT_NOCOLOR, key = 0;
@@ -245,6 +276,12 @@ Status NcclRank::splitRound(ncclComm_t whole, std::span<const Group> round) {
       key = int(self - round[i].begin());
       made = &cliques_.at(round[i]).communicator;
     }
+  }
+  if (whole == given_.communicator) {
+    auto part = splitGiven(color, key);
+    *made = part ? *part : nullptr;
+    return part && *part ? await(*part, "connect a part of a communicator")
+                         : part.status();
   }
   context_->driver(); // the thread has the context
   const std::string what = "split a communicator";
@@ -276,25 +313,13 @@ Status NcclRank::split(ncclComm_t whole, const std::vector<Group> &groups) {
   return status;
 }
 
-/// What it was given, if that is of all ranks and has its number.
-Expected<ncclComm_t> NcclRank::checkGiven() const {
-  auto *given = static_cast<ncclComm_t>(given_.communicator);
-  const std::string what = "query the given communicator";
-  int count = 0, self = 0;
-  Status status =
-      library_->check(library_->commCount(given, &count), given, what);
-  if (status.isOk()) {
-    status = library_->check(library_->commUserRank(given, &self), given, what);
+Status NcclRank::connectGroups(uint32_t entry, std::span<const uint32_t> ranks,
+                               std::vector<Group> groups) {
+  // What it was given stays whose it is: all of its own are split from it, by
+  // all of its ranks.
+  if (given_.communicator && ranks.size() == numRanks_) {
+    return split(static_cast<ncclComm_t>(given_.communicator), groups);
   }
-  if (status.isOk() && (count != int(numRanks_) || self != int(number_))) {
-    status = makeError(ExitCode::Usage, "rank ", number_, " of ", numRanks_,
-                       " was given a communicator of NCCL's in which it is ",
-                       self, " of ", count);
-  }
-  return status.isOk() ? Expected(given) : status;
-}
-
-Status NcclRank::connectGroups(uint32_t entry, std::vector<Group> groups) {
   std::set<uint32_t> members;
   for (const Group &group : groups) {
     members.insert(group.begin(), group.end());
@@ -303,13 +328,11 @@ Status NcclRank::connectGroups(uint32_t entry, std::vector<Group> groups) {
     return {};
   }
   Group all(members.begin(), members.end());
-  // What it was given stays whose it is: all of its own are split from it.
-  bool usesGiven = given_.communicator && all.size() == numRanks_;
-  auto whole = usesGiven ? checkGiven() : connectAll(entry, all);
+  auto whole = connectAll(entry, all);
   if (!whole) {
     return whole.status();
   }
-  if (!usesGiven && std::erase(groups, all) != 0) {
+  if (std::erase(groups, all) != 0) {
     cliques_.at(all).communicator = *whole;
   }
   return split(*whole, groups);
@@ -363,8 +386,9 @@ Expected<uint64_t> NcclRank::connect(uint32_t entry,
   auto known = connected_.find(entry);
   if (known == connected_.end()) {
     auto meeting = meet(entry, ranks, mayRecord);
-    Status status = meeting ? connectGroups(entry, std::move(meeting->groups))
-                            : meeting.status();
+    Status status =
+        meeting ? connectGroups(entry, ranks, std::move(meeting->groups))
+                : meeting.status();
     if (status.isOk()) {
       status = registerMemory(entry, ranks);
     }

@@ -32,6 +32,7 @@
 #include "divisi/runtime/comm/nccl/NcclCommunicator.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/comm/AbortState.h"
+#include "runtime/comm/nccl/BlockingSplit.h"
 #include "runtime/comm/nccl/NcclBuffers.h"
 
 #include <map>
@@ -116,11 +117,14 @@ private:
                                         std::span<const uint32_t> ranks);
   Expected<ncclUniqueId> exchangeNumber(uint32_t entry, const Group &ranks);
   Expected<ncclComm_t> connectAll(uint32_t entry, const Group &ranks);
-  Expected<ncclComm_t> checkGiven() const;
-  Status connectGroups(uint32_t entry, std::vector<Group> groups);
+  Status connectGroups(uint32_t entry, std::span<const uint32_t> ranks,
+                       std::vector<Group> groups);
   Status registerMemory(uint32_t entry, std::span<const uint32_t> ranks);
   Status split(ncclComm_t whole, const std::vector<Group> &groups);
   Status splitRound(ncclComm_t whole, std::span<const Group> round);
+  Expected<ncclComm_t> splitGiven(int color, int key);
+  Status waitFor(const std::string &what,
+                 const std::function<Expected<bool>()> &isDone) const;
 
   uint32_t number_, numRanks_;
   Communicator &inner_;
@@ -133,6 +137,8 @@ private:
   std::map<uint32_t, std::set<Group>> wanted_; ///< By entry.
   std::map<Group, ncclComm_t> wholes_; ///< Of all ranks of some cliques.
   ncclComm_t none_ = nullptr; ///< Made where it is in no clique of a round.
+  /// The last split of what it was given; null: there was none.
+  std::shared_ptr<BlockingSplit> split_;
   std::map<uint32_t, Connected> connected_; ///< By entry.
   std::vector<std::weak_ptr<std::unique_ptr<DeviceGraph>>> graphs_;
   uint64_t generation_ = 0;

@@ -34,6 +34,10 @@ Status divisi::rt::findNccl() {
                 "installed, or compile the model with --collectives host");
 }
 
+Expected<int> divisi::rt::gpuOfCommunicator(void *, uint32_t, uint32_t) {
+  return findNccl();
+}
+
 std::shared_ptr<Communicator>
 divisi::rt::makeNcclCommunicator(std::shared_ptr<Communicator> inner,
                                  const CommunicatorRequest &,
