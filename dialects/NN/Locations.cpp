@@ -89,6 +89,56 @@ std::string divisi::nn::describeLocation(Location location) {
   return text;
 }
 
+/// Null if `fused` names no rules.
+static ArrayAttr rulesOf(FusedLoc fused) {
+  auto rules = dyn_cast_if_present<ArrayAttr>(fused.getMetadata());
+  return rules && llvm::all_of(rules, llvm::IsaPred<StringAttr>) ? rules
+                                                                 : ArrayAttr();
+}
+
+std::vector<std::string> divisi::nn::rulesOf(Location location) {
+  std::vector<std::string> names;
+  location->walk([&](Location part) {
+    auto fused = dyn_cast<FusedLoc>(part);
+    if (ArrayAttr rules = fused ? ::rulesOf(fused) : ArrayAttr()) {
+      for (auto rule : rules.getAsRange<StringAttr>()) {
+        if (!llvm::is_contained(names, rule.getValue())) {
+          names.push_back(rule.str());
+        }
+      }
+    }
+    return WalkResult::advance();
+  });
+  return names;
+}
+
+/// `location` without what withRules has added around it.
+static Location withoutRules(Location location) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  bool isAdded = fused && ::rulesOf(fused) && fused.getLocations().size() == 1;
+  return isAdded ? withoutRules(fused.getLocations().front()) : location;
+}
+
+Location divisi::nn::withRules(Location location,
+                               const std::vector<std::string> &rules) {
+  std::vector<std::string> names = rulesOf(location);
+  for (const std::string &rule : rules) {
+    if (!llvm::is_contained(names, rule)) {
+      names.push_back(rule);
+    }
+  }
+  if (names.empty()) {
+    return location;
+  }
+  MLIRContext *context = location.getContext();
+  SmallVector<Attribute> attributes;
+  for (const std::string &name : names) {
+    attributes.push_back(StringAttr::get(context, name));
+  }
+  return FusedLoc::get({withoutRules(location)},
+                       ArrayAttr::get(context, attributes), context);
+}
+
 Location divisi::nn::withPosition(Location location, FileLineColLoc position) {
   return FusedLoc::get({location}, position, location.getContext());
 }

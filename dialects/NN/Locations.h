@@ -10,6 +10,9 @@
 // have been read from a text, where it stands at a line and column. Both are
 // wanted by who reads a message: editors jump to `plan.mlir:12:5`.
 //
+// What substitution rules have made of a node names them, too, in the order in
+// which they were applied: `loc(fused<["rule", "next-rule"]>["linear"])`.
+//
 // A dump says the node of each operator itself, `loc("linear")`. What is read
 // from one gets its position around that, as the metadata of a fused location;
 // what is written to one is without it.
@@ -23,6 +26,7 @@
 #include "mlir/IR/Operation.h"
 
 #include <string>
+#include <vector>
 
 namespace divisi::nn {
 
@@ -38,6 +42,13 @@ std::string nodeName(mlir::Location location);
 
 /// `plan.mlir:12:5: node 'linear'`, or what of it is known; empty for nothing.
 std::string describeLocation(mlir::Location location);
+
+/// The rules that `location` names.
+std::vector<std::string> rulesOf(mlir::Location location);
+/// `location` that also names `rules`, in this order, behind those that it does
+/// already; none twice.
+mlir::Location withRules(mlir::Location location,
+                         const std::vector<std::string> &rules);
 
 /// Whether `name` means `op`, or stands with `*` and `?` for a name that does:
 ///

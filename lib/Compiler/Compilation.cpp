@@ -290,9 +290,9 @@ Status Compilation::runStage(Stage stage) {
   }
   keepOrder(stage);
   bool isJoint = options_.rewrite.mode == RewriteMode::Joint;
-  Status ran = stage == Stage::Rewrite && isJoint ? rewriteJointly()
-               : stage != Stage::Plan             ? runPipeline(stage)
-                                                  : planToFit();
+  Status ran = stage == Stage::Rewrite ? isJoint ? rewriteJointly() : rewrite()
+               : stage != Stage::Plan  ? runPipeline(stage)
+                                       : planToFit();
   if (!ran.isOk()) {
     return ran;
   }

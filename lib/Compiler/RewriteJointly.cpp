@@ -16,6 +16,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Compiler/Compilation.h"
+#include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Optimize/ProgramPrice.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Rewrite/RuleRecord.h"
 #include "passes/Rewrite/Passes.h"
@@ -36,6 +38,25 @@ static DeviceKind joined(DeviceKind kind, int64_t count) {
   }
   kind.multiprocessors *= count;
   return kind;
+}
+
+Status Compilation::rewrite() {
+  Expected<Cluster> machine = cluster();
+  auto rules = rewrite::getRuleRecords(*module_);
+  if (!machine || !rules) {
+    return machine ? rules.status() : machine.status();
+  }
+  rewrite::SavingRecord saving;
+  saving.before = optimize::priceOf(*module_, machine->pace()).nanoseconds;
+  if (Status status = runPipeline(Stage::Rewrite); !status.isOk()) {
+    return status;
+  }
+  auto now = rewrite::getRuleRecords(*module_);
+  if (now && *now != *rules) {
+    saving.after = optimize::priceOf(*module_, machine->pace()).nanoseconds;
+    rewrite::setSavingRecord(*module_, saving);
+  }
+  return now.status();
 }
 
 static std::string textOf(ModuleOp module) {
@@ -96,7 +117,7 @@ Status Compilation::rewriteJointly() {
   if (candidates->size() == 1) {
     return Status();
   }
-  std::optional<int64_t> least;
+  std::optional<int64_t> least, before;
   Status first;
   for (std::unique_ptr<Compilation> &program : *candidates) {
     std::unique_ptr<Compilation> planned = program->copy();
@@ -113,10 +134,20 @@ Status Compilation::rewriteJointly() {
       return record ? Status(ExitCode::Internal, "a plan has no record")
                     : record.status();
     }
+    if (program == candidates->front()) {
+      before = (*record)->nanoseconds;
+    }
     if (!least || (*record)->nanoseconds < *least) {
       least = (*record)->nanoseconds;
       module_ = std::move(program->module_);
       planned_ = std::move(planned->module_);
+    }
+  }
+  // Without rewriting there may be no plan that fits.
+  if (before && least != before) {
+    int64_t devices = countUsedDevices(*planned_);
+    for (ModuleOp module : {*module_, *planned_}) {
+      rewrite::setSavingRecord(module, {devices, *before, *least});
     }
   }
   return least ? Status() : first;

@@ -36,7 +36,6 @@ public:
   Expected<OptimizeReport> run();
 
 private:
-  Price price();
   Expected<bool> runOn(mlir::func::FuncOp entry, SegmentSizes sizes);
   Expected<const SearchResult *> search(const TakenOut &taken);
   void count(const SearchResult &found, const Segment &segment);
@@ -51,17 +50,6 @@ private:
 };
 
 } // namespace
-
-Price Optimizer::price() {
-  nn::KnownValues known(module_);
-  Price sum;
-  for (auto function : module_.getOps<mlir::func::FuncOp>()) {
-    if (nn::isEntry(function)) {
-      sum = sum + priceOf(function.front(), known, options_.kind);
-    }
-  }
-  return sum;
-}
 
 /// Null where the budget is used up.
 Expected<const SearchResult *> Optimizer::search(const TakenOut &taken) {
@@ -123,7 +111,7 @@ Expected<bool> Optimizer::runOn(mlir::func::FuncOp entry, SegmentSizes sizes) {
 }
 
 Expected<OptimizeReport> Optimizer::run() {
-  report_.before = price();
+  report_.before = priceOf(module_, options_.kind);
   SegmentSizes sizes;
   constexpr int rounds = 6;
   int idle = 0;
@@ -142,7 +130,7 @@ Expected<OptimizeReport> Optimizer::run() {
     }
     idle = isCheaper ? 0 : idle + 1;
   }
-  report_.after = price();
+  report_.after = priceOf(module_, options_.kind);
   return std::move(report_);
 }
 

@@ -8,6 +8,7 @@
 
 #include "divisi/Optimize/ProgramPrice.h"
 
+#include "dialects/NN/Functions.h"
 #include "dialects/NN/Known.h"
 #include "dialects/NN/Locations.h"
 #include "divisi/Cost/Fusion.h"
@@ -49,4 +50,15 @@ Price divisi::optimize::priceOf(mlir::Block &body, const nn::KnownValues &known,
     }
   }
   return price;
+}
+
+Price divisi::optimize::priceOf(mlir::ModuleOp module, const DeviceKind &kind) {
+  nn::KnownValues known(module);
+  Price sum;
+  for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    if (nn::isEntry(function)) {
+      sum = sum + priceOf(function.front(), known, kind);
+    }
+  }
+  return sum;
 }

@@ -254,7 +254,8 @@ void divisi::optimize::putBack(ModuleOp program, const TakenOut &taken,
   for (Operation &op : body.without_terminator()) {
     Operation *copy = builder.clone(op, map);
     size_t number = numberOf(op.getLoc()).value_or(0);
-    copy->setLoc(segment[number]->getLoc());
+    copy->setLoc(
+        nn::withRules(segment[number]->getLoc(), nn::rulesOf(op.getLoc())));
     nn::copyScope(segment[number], copy);
     if (auto read = dyn_cast<nn::ReadOp>(copy)) {
       size_t global = 0;

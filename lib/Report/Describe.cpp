@@ -49,6 +49,11 @@ ReportRow divisi::describe(Operation &op) {
   });
   row.layer = llvm::json::fixUTF8(scopeOf(&op));
   row.op = op.getName().getStringRef().str();
+  if (!row.isCollective()) { // which may be at the place of its operand
+    for (const std::string &rule : nn::rulesOf(op.getLoc())) {
+      row.rules.push_back(llvm::json::fixUTF8(rule));
+    }
+  }
   return row;
 }
 

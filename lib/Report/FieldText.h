@@ -26,6 +26,10 @@ std::string layoutsText(llvm::ArrayRef<GridLayout> layouts);
 std::optional<std::vector<GridLayout>> readLayouts(llvm::StringRef text,
                                                    const Grid &grid);
 
+/// `predicted to take 1.0 us a run on one device instead of 2.0 us, 50.0 %
+/// less`
+std::string savingText(const rewrite::SavingRecord &saving);
+
 } // namespace divisi
 
 #endif // DIVISI_LIB_REPORT_FIELDTEXT_H

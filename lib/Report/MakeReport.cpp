@@ -348,6 +348,12 @@ Status ReportBuilder::addRecords() {
     return rules.status();
   }
   report_.rules = std::move(*rules);
+  Expected<std::optional<rewrite::SavingRecord>> saving =
+      rewrite::getSavingRecord(module_);
+  if (!saving) {
+    return saving.status();
+  }
+  report_.saving = *saving;
   return Status();
 }
 

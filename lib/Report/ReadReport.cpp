@@ -37,7 +37,8 @@ struct RowText {
            map.map("replication", row.replication) &&
            map.map("moved_bytes", row.movedBytes) &&
            map.map("one_device_nanoseconds", row.oneDeviceNanoseconds) &&
-           map.mapOptional("kernel", row.kernel);
+           map.mapOptional("kernel", row.kernel) &&
+           map.mapOptional("rules", row.rules);
   }
 };
 
@@ -179,6 +180,14 @@ static bool fromJSON(const json::Value &value, RuleRecord &rule,
          map.map("nodes", rule.nodes) && map.map("declined", rule.declined);
 }
 
+static bool fromJSON(const json::Value &value, SavingRecord &saving,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("devices", saving.devices) &&
+         map.map("nanoseconds_before", saving.before) &&
+         map.map("nanoseconds_after", saving.after);
+}
+
 } // namespace divisi::rewrite
 
 static bool mapMemory(const json::Value &value, Report &report,
@@ -285,9 +294,10 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
        map.map("plan", report.plan) &&
        map.mapOptional("precision", report.precision) &&
        map.mapOptional("rules", report.rules) &&
-       map.map("grids", report.grids) && mapMemory(value, report, root) &&
-       map.map("globals", globals) && map.map("tensors", tensors) &&
-       map.map("rows", rows) && map.map("kernels", report.kernels) &&
+       map.map("saving", report.saving) && map.map("grids", report.grids) &&
+       mapMemory(value, report, root) && map.map("globals", globals) &&
+       map.map("tensors", tensors) && map.map("rows", rows) &&
+       map.map("kernels", report.kernels) &&
        map.mapOptional("schedule", report.schedule) &&
        map.mapOptional("space_copies", report.spaceCopies) &&
        map.mapOptional("codes", report.codes) &&

@@ -36,6 +36,7 @@ json::Value toJSON(const ReportRow &row) {
       {"moved_bytes", row.movedBytes},
       {"one_device_nanoseconds", row.oneDeviceNanoseconds},
       {"kernel", row.kernel},
+      {"rules", json::Array(row.rules)},
   };
 }
 
@@ -160,6 +161,15 @@ static json::Value toJSON(const rewrite::RuleRecord &rule) {
                       {"declined", rule.declined}};
 }
 
+static json::Value toJSON(const std::optional<rewrite::SavingRecord> &saving) {
+  if (!saving) {
+    return nullptr;
+  }
+  return json::Object{{"devices", saving->devices},
+                      {"nanoseconds_before", saving->before},
+                      {"nanoseconds_after", saving->after}};
+}
+
 /// The groups of the table: how many layers of which names are alike.
 static json::Array groupsOf(const Report &report) {
   json::Array groups;
@@ -222,6 +232,7 @@ json::Value divisi::toJSON(const Report &report) {
       {"plan", toJSON(report.plan)},
       {"precision", toJSON(report.precision)},
       {"rules", toArray(report.rules)},
+      {"saving", toJSON(report.saving)},
       {"grids", toArray(report.grids)},
       {"predicted_nanoseconds", report.nanoseconds},
       {"one_device_nanoseconds", report.oneDeviceNanoseconds},

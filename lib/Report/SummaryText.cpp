@@ -8,6 +8,7 @@
 
 #include "VisibleNames.h"
 
+#include "FieldText.h"
 #include "divisi/Search/Solvers.h"
 #include "divisi/Support/Units.h"
 #include "divisi/runtime/code/GridCode.h"
@@ -412,6 +413,9 @@ void divisi::printSummary(const Report &named, raw_ostream &os) {
   for (const rewrite::RuleRecord &rule : report.rules) {
     line(os, "rule") << rule.name << " of " << rule.file << " ("
                      << rule.numericClass << "): " << describe(rule) << "\n";
+  }
+  if (report.saving) {
+    line(os, "rewriting") << savingText(*report.saving) << "\n";
   }
   for (const ReportGrid &grid : report.grids) {
     grid.axes.print(line(os, "grid @" + grid.name));

@@ -23,6 +23,9 @@ ReportRow divisi::withVisibleNames(ReportRow row) {
   for (std::string &axis : row.axes) {
     show(axis);
   }
+  for (std::string &rule : row.rules) {
+    show(rule);
+  }
   return row;
 }
 

@@ -105,14 +105,17 @@ static constexpr StringLiteral kNotKept =
     "the strategies to choose from are not kept after the stage plan; explain "
     "the model, or its dump after plan";
 
-/// The user's rules that were applied at a node.
-static std::vector<rewrite::RuleRecord> rulesAt(const Report &report,
-                                                const std::string &node) {
+/// The rules that led to `row`, in their order.
+static std::vector<rewrite::RuleRecord> rulesOf(const Report &report,
+                                                const ReportRow &row) {
   std::vector<rewrite::RuleRecord> rules;
-  llvm::copy_if(report.rules, std::back_inserter(rules),
-                [&](const rewrite::RuleRecord &rule) {
-                  return llvm::is_contained(rule.nodes, node);
-                });
+  for (const std::string &name : row.rules) {
+    auto record = llvm::find_if(
+        report.rules, [&](const auto &each) { return each.name == name; });
+    if (record != report.rules.end()) {
+      rules.push_back(*record);
+    }
+  }
   return rules;
 }
 
@@ -133,7 +136,7 @@ static std::vector<WhyItem> itemsOf(const Report &report, const WhyMatch &match,
           if (item.alike++ == 0) {
             item.heading = heading;
             item.row = block[i];
-            item.rules = rulesAt(report, block[i].node);
+            item.rules = rulesOf(report, block[i]);
             rows.push_back(&block[i]);
           }
         }

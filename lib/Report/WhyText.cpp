@@ -27,6 +27,16 @@ cost of the conversions at its operands and results; peak: of all tensors, on
 the fullest device. * marks the plan's choice
 )";
 
+/// `made by merge of Divisi (reassociates), then slice-of-slice of ...`
+static void printRules(const WhyItem &item, raw_ostream &os) {
+  for (const rewrite::RuleRecord &named : item.rules) {
+    rewrite::RuleRecord rule = withVisibleNames(named);
+    os << (&named == &item.rules.front() ? "  made by " : ", then ")
+       << rule.name << " of " << rule.file << " (" << rule.numericClass << ")";
+  }
+  os << (item.rules.empty() ? "" : "\n");
+}
+
 static void printRow(const WhyItem &item, raw_ostream &os) {
   ReportRow row = withVisibleNames(item.row);
   std::string split = splitText(row);
@@ -53,11 +63,7 @@ static void printRow(const WhyItem &item, raw_ostream &os) {
   }
   os << "\n  " << layoutsText(row.operands) << " -> "
      << layoutsText(row.results) << "\n";
-  for (const rewrite::RuleRecord &named : item.rules) {
-    rewrite::RuleRecord rule = withVisibleNames(named);
-    os << "  at this node the rule " << rule.name << " of " << rule.file
-       << " was applied (" << rule.numericClass << ")\n";
-  }
+  printRules(item, os);
 }
 
 static void printTensor(const ReportTensor &named, raw_ostream &os) {

@@ -61,7 +61,8 @@ Status RuleApplier::Impl::tryAt(const ProvedRule &proved, Operation *root,
     status = site.check(instantiator, /*mustTakeLess=*/true);
     if (status.isOk() && applied) {
       applied->results = site.locations();
-      status = site.apply();
+      // Nobody asked for those that every compilation applies.
+      status = site.apply(!proved.rule.isAlways || !proved.file.empty());
     }
     return status.isOk();
   });

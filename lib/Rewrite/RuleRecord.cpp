@@ -18,6 +18,7 @@ using namespace divisi;
 using namespace divisi::rewrite;
 
 static constexpr StringLiteral kRulesAttr = "divisi.rules";
+static constexpr StringLiteral kSavingAttr = "divisi.saving";
 
 /// So many nodes of a rule are printed.
 static constexpr size_t kMostNodes = 4;
@@ -91,6 +92,39 @@ divisi::rewrite::getRuleRecords(ModuleOp module) {
                      "removed, reports do not say where rules were applied");
   }
   return records;
+}
+
+void divisi::rewrite::setSavingRecord(ModuleOp module,
+                                      const SavingRecord &record) {
+  Builder builder(module.getContext());
+  NamedAttrList list;
+  list.set("devices", builder.getI64IntegerAttr(record.devices));
+  list.set("before", builder.getI64IntegerAttr(record.before));
+  list.set("after", builder.getI64IntegerAttr(record.after));
+  module->setAttr(kSavingAttr, list.getDictionary(module.getContext()));
+}
+
+divisi::Expected<std::optional<SavingRecord>>
+divisi::rewrite::getSavingRecord(ModuleOp module) {
+  Attribute attribute = module->getAttr(kSavingAttr);
+  if (!attribute) {
+    return std::optional<SavingRecord>();
+  }
+  auto list = dyn_cast<DictionaryAttr>(attribute);
+  SavingRecord record;
+  for (auto [name, value] : {std::pair("devices", &record.devices),
+                             std::pair("before", &record.before),
+                             std::pair("after", &record.after)}) {
+    auto number = list ? list.getAs<IntegerAttr>(name) : IntegerAttr();
+    if (!number || !number.getType().isSignlessInteger(64) ||
+        number.getInt() < 0) {
+      return makeError(ExitCode::Invalid, kSavingAttr.str(),
+                       " is not what --rewrite writes; if the attribute is "
+                       "removed, reports do not say what rewriting saves");
+    }
+    *value = number.getInt();
+  }
+  return std::optional<SavingRecord>(record);
 }
 
 std::vector<RuleRecord>

@@ -204,7 +204,17 @@ std::vector<mlir::Location> Site::locations() const {
   return all;
 }
 
-Status Site::apply() {
+/// The rules that led to the source, and this one.
+std::vector<std::string> Site::chain() const {
+  std::vector<std::string> rules;
+  for (Operation *op : match_.nodes) {
+    llvm::append_range(rules, nn::rulesOf(op->getLoc()));
+  }
+  rules.push_back(rule_.name);
+  return rules;
+}
+
+Status Site::apply(bool isNoted) {
   Operation *place = findPlace();
   if (!llvm::all_of(match_.variables,
                     [&](mlir::Value value) { return hoist(value, place); })) {
@@ -221,12 +231,17 @@ Status Site::apply() {
     return target.status();
   }
   keepScope(graph.operators());
+  std::vector<std::string> rules =
+      isNoted ? chain() : std::vector<std::string>();
   for (auto [result, number] : llvm::zip_equal(results_, target->results)) {
     mlir::Value value = graph.value(number);
     if (is_contained(graph.operators(), value.getDefiningOp())) {
       value.getDefiningOp()->setLoc(result.getLoc());
     }
     result.replaceAllUsesWith(value);
+  }
+  for (Operation *op : graph.operators()) {
+    op->setLoc(nn::withRules(op->getLoc(), rules));
   }
   llvm::SmallVector<Operation *> nodes;
   for (Operation *op : match_.nodes) {

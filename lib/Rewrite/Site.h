@@ -31,8 +31,9 @@ public:
   /// Fails, saying why, where the rule may not be applied; if `mustTakeLess`,
   /// also where the target does not take less.
   Status check(Instantiator &instantiator, bool mustTakeLess);
-  /// Puts the target in the source's place.
-  Status apply();
+  /// Puts the target in the source's place; if `isNoted`, its locations name
+  /// the rule behind those that the source's do.
+  Status apply(bool isNoted);
   /// Where the results are.
   std::vector<mlir::Location> locations() const;
 
@@ -45,6 +46,7 @@ private:
   Status checkTarget(const CallGraph &target, bool mustTakeLess) const;
   mlir::Operation *findPlace() const;
   bool hoist(mlir::Value value, mlir::Operation *before) const;
+  std::vector<std::string> chain() const;
   void keepScope(llvm::ArrayRef<mlir::Operation *> made) const;
 
   const Rule &rule_;

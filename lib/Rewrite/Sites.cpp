@@ -99,7 +99,7 @@ SiteFinder::apply(mlir::func::FuncOp function, const nn::KnownValues &known,
                         return false;
                       }
                       results = site.locations();
-                      status = site.apply();
+                      status = site.apply(/*isNoted=*/true);
                       return true;
                     });
   }

@@ -99,8 +99,9 @@ def SearchRules : Pass<"search-rules", "::mlir::ModuleOp"> {
     Postcondition: the values are equal, up to `class`. The price of no entry
     has become higher. Equal input and options give equal output.
 
-    Remarks (`--remarks-filter=search-rules`) name each rule that led to the
-    program, and how often.
+    Locations of operators that rules have made name these, in the order in
+    which they were applied. Remarks (`--remarks-filter=search-rules`) say the
+    same, and name each rule that led to the program, and how often.
   }];
   let options = [
     Option<"cluster", "cluster", "std::string", "\"cpu:1\"",

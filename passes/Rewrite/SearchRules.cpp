@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Locations.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Optimize/OptimizeModule.h"
 #include "divisi/Rewrite/Apply.h"
@@ -16,6 +17,7 @@
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace divisi {
 #define GEN_PASS_DEF_SEARCHRULES
@@ -41,6 +43,7 @@ public:
 private:
   Expected<DeviceKind> device();
   Status search();
+  void remarkOnOperators();
   Status note(const std::vector<rewrite::ProvedRule> &rules,
               const optimize::OptimizeReport &report);
 
@@ -126,7 +129,21 @@ Status SearchRulesPass::search() {
                    remark::RemarkOpts::name(use.rule).category("search-rules"))
         << "applied " + std::to_string(use.times) + "x";
   }
+  remarkOnOperators();
   return note(rules, *report);
+}
+
+/// Of each operator that rules have made, by which.
+void SearchRulesPass::remarkOnOperators() {
+  getOperation().walk([](Operation *op) {
+    std::vector<std::string> rules = nn::rulesOf(op->getLoc());
+    if (!rules.empty()) {
+      remark::passed(
+          op->getLoc(),
+          remark::RemarkOpts::name(rules.back()).category("search-rules"))
+          << "made by " + llvm::join(rules, ", then ");
+    }
+  });
 }
 
 void SearchRulesPass::runOnOperation() {

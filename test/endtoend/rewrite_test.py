@@ -64,6 +64,12 @@ def test_rules_are_explained_and_dumps_resumed(divisi):
     said = divisi("explain", "m.divisi").out
     assert re.search(r"rule +merge-three-matmuls-of-one-input of Divisi "
                      r"\(reassociates\): applied 2 times: ", said), said
+    assert re.search(r"rewriting +predicted to take \S+ us a run on one device "
+                     r"instead of \S+ us, \S+ % less\n", said), said
+    why = divisi("explain", "m.divisi", "--why", "nn.slice").out
+    assert ("  made by merge-three-matmuls-of-one-input of Divisi "
+            "(reassociates), then slice-of-slice of Divisi (bit-exact)\n"
+            in why), why
     divisi("compile", f"{m.name}.rewrite.mlir", "--data", m.onnx, *GPUS, "-o",
            "again.divisi")
     assert (divisi.path("again.divisi").read_bytes() ==
@@ -73,6 +79,38 @@ def test_rules_are_explained_and_dumps_resumed(divisi):
     assert ("--rewrite is decided already: "
             f"'{m.name}.rewrite.mlir' has been through the stage rewrite"
             in error)
+
+
+def test_what_rewriting_saves(divisi):
+    """The plan without it and the plan with it, where plans decide."""
+    m = model("bert")
+    report = json.loads(divisi("explain", m.onnx, *m.shapes, *GPUS,
+                               "--rewrite", "joint", "--no-compare",
+                               "--json").out)
+    off, joint = (nanoseconds(plan(divisi, m, *GPUS, "--rewrite", mode))
+                  for mode in ("off", "joint"))
+    assert report["saving"] == {"devices": 2, "nanoseconds_before": off,
+                                "nanoseconds_after": joint}
+    assert {"merge-three-matmuls-of-one-input"} < {
+        rule for row in report["rows"] for rule in row["rules"]}
+    said = divisi("explain", m.onnx, *m.shapes, "--devices", 1, "--rewrite",
+                  "greedy", "--summary").out
+    assert re.search(r"rewriting .* % more\n", said), said
+
+
+def test_a_broken_note_of_what_is_saved(divisi):
+    m, dump = rewritten(divisi, "bert")
+    for broken in "{devices = 2 : i64}", '"much"', None:
+        note = r"divisi.saving = \{[^}]*\}"
+        text, count = re.subn(note, f"divisi.saving = {broken}" if broken
+                              else "divisi.saved = 1", dump.read_text())
+        assert count == 1
+        divisi.path("broken.mlir").write_text(text)
+        result = divisi("explain", "broken.mlir", "--data", m.onnx, *GPUS,
+                        "--no-compare", exits=CONTENT if broken else 0)
+        assert not broken or ("divisi.saving is not what --rewrite writes; if "
+                              "the attribute is removed, reports do not say "
+                              "what rewriting saves" in result.err)
 
 
 def test_only_rules_that_keep_bits(divisi):

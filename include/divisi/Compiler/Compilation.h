@@ -227,6 +227,8 @@ private:
   Status runPasses(mlir::PassManager &passes, Stage stage);
   Expected<std::unique_ptr<Compilation>> searched(const DeviceKind &kind);
   Expected<std::vector<std::unique_ptr<Compilation>>> programs();
+  /// The stage Rewrite by a pipeline; notes what that is predicted to save.
+  Status rewrite();
   /// The stage Rewrite where plans decide what it does; keeps the plan.
   Status rewriteJointly();
   /// Plans so that what devices hold, all counted, is within the limit.

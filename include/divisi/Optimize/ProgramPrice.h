@@ -19,6 +19,7 @@
 #include "divisi/Cluster/Cluster.h"
 
 #include "mlir/IR/Block.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include <compare>
 
@@ -47,6 +48,9 @@ nn::LoopInterface asComputed(mlir::Operation &op, const nn::KnownValues &known);
 /// The price of the operators in `body` on a device of `kind`.
 Price priceOf(mlir::Block &body, const nn::KnownValues &known,
               const DeviceKind &kind);
+
+/// The same of all entries of `module`.
+Price priceOf(mlir::ModuleOp module, const DeviceKind &kind);
 
 } // namespace divisi::optimize
 

@@ -72,6 +72,9 @@ struct ReportRow {
   /// where it takes no call.
   std::string kernel = {};
 
+  /// The substitution rules that led to an operator, one behind the other.
+  std::vector<std::string> rules = {};
+
   /// Whether it moves data between layouts.
   bool isCollective() const { return op.rfind("spmd.", 0) == 0; }
 };
@@ -167,7 +170,10 @@ struct Report {
   std::optional<PlanRecord> plan;
   /// What --precision has changed, if it was given.
   std::optional<PrecisionRecord> precision;
-  std::vector<rewrite::RuleRecord> rules; ///< A user's own, of --rules.
+  /// A user's own, of --rules, and those that --rewrite has applied.
+  std::vector<rewrite::RuleRecord> rules;
+  /// What --rewrite saves; none if it did nothing.
+  std::optional<rewrite::SavingRecord> saving;
   std::vector<ReportGrid> grids;
   std::vector<ReportTensor> globals;
   std::vector<ReportTensor> tensors; ///< Inputs and outputs of all entries.

@@ -26,7 +26,7 @@ struct WhyItem {
   size_t alike = 1;    ///< How many of that group the name means.
   ReportRow row;       ///< The first of these; unused for a tensor.
   ReportTensor tensor; ///< Unused for a row: has no name then.
-  /// The rules of --rules that were applied at its node.
+  /// The rules that led to the row, in their order.
   std::vector<rewrite::RuleRecord> rules;
   /// Cheapest first; empty of a collective, which follows from the layouts on
   /// either side, and if nothing is known.

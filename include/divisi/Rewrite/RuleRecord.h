@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A module notes what became of a user's rules in it, for reports.
+// A module notes what became of a user's rules in it, and what the stage
+// Rewrite did, for reports.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,21 @@ void setRuleRecords(mlir::ModuleOp module,
 /// What is noted on `module`. ExitCode::Invalid for a note that somebody has
 /// broken.
 Expected<std::vector<RuleRecord>> getRuleRecords(mlir::ModuleOp module);
+
+/// What the stage Rewrite is predicted to save.
+struct SavingRecord {
+  int64_t devices = 1; ///< That times are of; several: each has its own plan.
+  int64_t before = 0;  ///< Nanoseconds of a run of the program without it.
+  int64_t after = 0;   ///< And of what it has made.
+
+  friend bool operator==(const SavingRecord &, const SavingRecord &) = default;
+};
+
+/// Notes `record` on `module`.
+void setSavingRecord(mlir::ModuleOp module, const SavingRecord &record);
+
+/// What is noted on `module`, if anything; fails as getRuleRecords does.
+Expected<std::optional<SavingRecord>> getSavingRecord(mlir::ModuleOp module);
 
 /// What of `after`, the records of a program, has been applied since it had
 /// those of `before`.
