@@ -153,7 +153,7 @@ bool Extractor::solveNext(ExtractionProgram &program) {
   }
   bool isExcluded = false; // What HiGHS found last, for all its rows.
   ProgramRun run = program.run(
-      isFirst, from ? &*from : nullptr, mostCost(), left_,
+      isFirst, from ? &*from : nullptr, left_,
       [&](std::vector<uint32_t> preferred) {
         Extraction found =
             Preferences(problem_, form_, std::move(preferred)).extraction();
@@ -166,10 +166,8 @@ bool Extractor::solveNext(ExtractionProgram &program) {
   if (isFirst) {
     result_.bound = std::max(result_.bound, run.bound.value_or(0));
   }
-  bool isEnd = run.end == ProgramRun::End::Infeasible ||
-               run.end == ProgramRun::End::Beyond;
   if (run.end != ProgramRun::End::Optimal || isExcluded) {
-    result_.isComplete = isEnd && !isFirst;
+    result_.isComplete = run.end == ProgramRun::End::Infeasible && !isFirst;
     return false;
   }
   if (!take()) {

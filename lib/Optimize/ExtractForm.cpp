@@ -10,8 +10,6 @@
 
 #include "divisi/Support/CheckedMath.h"
 
-#include "llvm/ADT/BitVector.h"
-
 #include <algorithm>
 
 using namespace divisi;
@@ -232,29 +230,33 @@ static void findDominated(const std::vector<ExtractionNode> &all,
   }
 }
 
+BitVector divisi::optimize::needsOf(const ExtractionForm &form,
+                                    const ExtractionNode &node) {
+  BitVector needs(unsigned(form.nodes.size()));
+  for (uint32_t child : node.children) {
+    needs |= form.needed[child];
+  }
+  return needs;
+}
+
 void divisi::optimize::findForced(const ExtractionProblem &problem,
                                   ExtractionForm &form) {
-  size_t size = problem.classes.size();
-  // Per class: what is needed wherever it is, whatever is taken; itself, too.
-  std::vector<BitVector> needed(size);
+  form.needed.resize(problem.classes.size());
   for (uint32_t c : form.order) {
     std::vector<BitVector> needs; // Of each node.
     for (uint32_t node : form.nodes[c]) {
-      BitVector &all = needs.emplace_back(size);
-      for (uint32_t child : problem.classes[c][node].children) {
-        all |= needed[child];
-      }
+      needs.push_back(needsOf(form, problem.classes[c][node]));
     }
     findDominated(problem.classes[c], form.nodes[c], needs,
                   form.isDominated[c]);
-    needed[c] = needs.front();
+    form.needed[c] = needs.front();
     for (const BitVector &other : needs) {
-      needed[c] &= other;
+      form.needed[c] &= other;
     }
-    needed[c].set(c);
+    form.needed[c].set(c);
   }
   for (uint32_t root : problem.roots) {
-    for (unsigned c : needed[root].set_bits()) {
+    for (unsigned c : form.needed[root].set_bits()) {
       form.isForced[c] = 1;
     }
   }

@@ -17,6 +17,8 @@
 
 #include "divisi/Optimize/Extract.h"
 
+#include "llvm/ADT/BitVector.h"
+
 namespace divisi::optimize {
 
 /// What is known of a problem before it is solved.
@@ -29,6 +31,8 @@ struct ExtractionForm {
   /// As `nodes`: whether another node can stand in its place in any extraction,
   /// which then costs no more. One that cannot is left in each class.
   std::vector<std::vector<char>> isDominated;
+  /// Per class what is needed wherever it is, whatever is taken; itself, too.
+  std::vector<llvm::BitVector> needed;
   int64_t forcedCost = 0; ///< What all extractions pay at least.
 };
 
@@ -36,9 +40,12 @@ struct ExtractionForm {
 /// nothing is dominated.
 Expected<ExtractionForm> orderClasses(const ExtractionProblem &problem);
 
-/// Finds what is forced and dominated, in memory of the square of the classes
-/// in bits.
+/// Finds what is needed, forced and dominated, in memory of the square of the
+/// classes in bits.
 void findForced(const ExtractionProblem &problem, ExtractionForm &form);
+
+/// What is needed wherever a node is taken: its children, and what they need.
+llvm::BitVector needsOf(const ExtractionForm &form, const ExtractionNode &node);
 
 /// What the cheapest node of a class that can be computed costs.
 int64_t leastCost(const ExtractionProblem &problem, const ExtractionForm &form,

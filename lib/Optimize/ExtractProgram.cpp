@@ -13,10 +13,12 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 using namespace divisi;
 using namespace divisi::optimize;
+using llvm::BitVector;
 
 static constexpr size_t kMostEntries = 4'000'000;
 /// Scaled costs are at most that, and kept where they are.
@@ -58,17 +60,19 @@ void ExtractionProgram::addRow(
   }
 }
 
+/// One row says that the nodes of a class are its only ones. The others are for
+/// what is needed below some of the nodes, be it by their children: that of d
+/// is left out where one of e, which itself needs d, is for these nodes and
+/// others.
 void ExtractionProgram::addRows(uint32_t c) {
   const std::vector<uint32_t> &nodes = form_.nodes[c];
   int own = classColumn_[c];
-  std::vector<std::pair<uint32_t, int>> reads; // Child, and x of who reads it.
+  std::vector<BitVector> needs;
+  BitVector any(unsigned(form_.nodes.size()));
   std::vector<std::pair<int, double>> all;
   for (size_t i = 0; i != nodes.size(); ++i) {
-    for (uint32_t child : problem_.classes[c][nodes[i]].children) {
-      if (classColumn_[child] != kNone) {
-        reads.emplace_back(child, nodeColumns_[c][i]);
-      }
-    }
+    needs.push_back(needsOf(form_, problem_.classes[c][nodes[i]]));
+    any |= needs.back();
     all.emplace_back(nodeColumns_[c][i], 1);
   }
   if (nodes.size() != 1) {
@@ -78,23 +82,40 @@ void ExtractionProgram::addRows(uint32_t c) {
     addRow(all, own == kNone ? 1 : 0);
     rowLower_.back() = rowUpper_.back();
   }
-  std::ranges::sort(reads);
-  for (auto at = reads.begin(); at != reads.end();) {
-    auto end = std::find_if(at, reads.end(), [&](const auto &other) {
-      return other.first != at->first;
-    });
-    // A child that all nodes read is forced if the class is.
-    std::vector<std::pair<int, double>> row{{classColumn_[at->first], -1}};
-    if (size_t(end - at) == nodes.size()) {
-      row.emplace_back(own, 1);
-    } else {
-      for (auto read = at; read != end; ++read) {
-        row.emplace_back(read->second, 1);
-      }
+  std::vector<uint32_t> below; // Readers first.
+  for (unsigned d : any.set_bits()) {
+    if (classColumn_[d] != kNone) {
+      below.push_back(d);
     }
-    addRow(row, 0);
-    at = end;
   }
+  std::ranges::sort(below, std::greater(),
+                    [&](uint32_t d) { return place_[d]; });
+  std::vector<std::pair<uint32_t, BitVector>> kept;
+  for (uint32_t d : below) {
+    BitVector who(unsigned(nodes.size()));
+    for (unsigned i = 0; i != nodes.size(); ++i) {
+      who[i] = needs[i][d];
+    }
+    if (std::ranges::none_of(kept, [&](const auto &other) {
+          return form_.needed[other.first].test(d) && !who.test(other.second);
+        })) {
+      addNeed(c, d, who);
+      kept.emplace_back(d, std::move(who));
+    }
+  }
+}
+
+/// What all nodes need is forced if the class is.
+void ExtractionProgram::addNeed(uint32_t c, uint32_t d, const BitVector &who) {
+  std::vector<std::pair<int, double>> row{{classColumn_[d], -1}};
+  if (who.all()) {
+    row.emplace_back(classColumn_[c], 1);
+  } else {
+    for (unsigned i : who.set_bits()) {
+      row.emplace_back(nodeColumns_[c][i], 1);
+    }
+  }
+  addRow(row, 0);
 }
 
 ExtractionProgram::ExtractionProgram(const ExtractionProblem &problem,
@@ -102,7 +123,9 @@ ExtractionProgram::ExtractionProgram(const ExtractionProblem &problem,
     : problem_(problem), form_(form),
       classColumn_(problem.classes.size(), kNone),
       nodeColumns_(problem.classes.size()) {
-  for (uint32_t c : form.order) {
+  place_.resize(problem.classes.size());
+  for (const uint32_t &c : form.order) {
+    place_[c] = uint32_t(&c - form.order.data());
     addColumns(c);
   }
   for (uint32_t c : form.order) {
@@ -179,8 +202,6 @@ struct ExtractionProgram::Run {
   const ExtractionProgram &program;
   const std::function<void(std::vector<uint32_t>)> &offer;
   int64_t iterations = 0; ///< At most.
-  double most = 0;        ///< A scaled objective.
-  bool isBeyond = false;  ///< Nothing costs at most `most`.
 
   static void onCallback(int type, const char *,
                          const HighsCallbackDataOut *out,
@@ -192,10 +213,7 @@ void ExtractionProgram::Run::onCallback(int type, const char *,
                                         HighsCallbackDataIn *in, void *self) {
   Run &run = *static_cast<Run *>(self);
   if (type == kHighsCallbackMipInterrupt) {
-    run.isBeyond |=
-        std::isfinite(out->mip_dual_bound) && out->mip_dual_bound > run.most;
-    in->user_interrupt =
-        run.isBeyond || out->mip_total_lp_iterations > run.iterations;
+    in->user_interrupt = out->mip_total_lp_iterations > run.iterations;
   } else if (type == kHighsCallbackMipImprovingSolution && out->mip_solution &&
              size_t(out->mip_solution_size) == run.program.cost_.size()) {
     run.offer(run.program.preferences(out->mip_solution));
@@ -250,16 +268,13 @@ ProgramRun ExtractionProgram::conclude(void *highs, const Run &run) const {
     result.end = ProgramRun::End::Optimal;
   } else if (ended == kHighsModelStatusInfeasible) {
     result.end = ProgramRun::End::Infeasible;
-  } else if (run.isBeyond) {
-    result.end = ProgramRun::End::Beyond;
   }
   return result;
 }
 
 /// One thread and a seed: the same run each time.
 ProgramRun ExtractionProgram::run(
-    bool isBest, const Extraction *start, double most,
-    const ExtractionLimits &left,
+    bool isBest, const Extraction *start, const ExtractionLimits &left,
     const std::function<void(std::vector<uint32_t>)> &offer) const {
   if (cost_.empty()) { // Nobody has a choice.
     offer(preferences(nullptr));
@@ -276,8 +291,7 @@ ProgramRun ExtractionProgram::run(
   Highs_setDoubleOptionValue(highs.get(), "mip_feasibility_tolerance", 1e-9);
   Highs_setIntOptionValue(highs.get(), "mip_max_nodes",
                           int(std::clamp<int64_t>(left.nodes, 0, INT_MAX)));
-  Run run{*this, offer, left.iterations,
-          (most - double(form_.forcedCost)) * scale_ + kTolerance};
+  Run run{*this, offer, left.iterations};
   Highs_setCallback(highs.get(), Run::onCallback, &run);
   Highs_startCallback(highs.get(), kHighsCallbackMipInterrupt);
   Highs_startCallback(highs.get(), kHighsCallbackMipImprovingSolution);

@@ -28,7 +28,6 @@ struct ProgramRun {
   enum class End {
     Optimal,    ///< Its answer is the cheapest that is left.
     Infeasible, ///< No extraction is left.
-    Beyond,     ///< None that is left costs as little as was asked for.
     Stopped,    ///< A limit was met, or it failed.
   };
 
@@ -52,10 +51,9 @@ public:
   /// Excludes an extraction, and no other; false if there is no other.
   bool exclude(const Extraction &extraction);
   /// Lets HiGHS look for the cheapest extraction, without dominated nodes if
-  /// `isBest`, from `start` if there is one, as long as one could cost at most
-  /// `most`. What it finds on its way and in the end goes to `offer`, as a
-  /// preferred node of each class.
-  ProgramRun run(bool isBest, const Extraction *start, double most,
+  /// `isBest`, from `start` if there is one. What it finds on its way and in
+  /// the end goes to `offer`, as a preferred node of each class.
+  ProgramRun run(bool isBest, const Extraction *start,
                  const ExtractionLimits &left,
                  const std::function<void(std::vector<uint32_t>)> &offer) const;
 
@@ -66,6 +64,7 @@ private:
   int addColumn(int64_t cost);
   void addColumns(uint32_t c);
   void addRows(uint32_t c);
+  void addNeed(uint32_t c, uint32_t d, const llvm::BitVector &who);
   void addRow(const std::vector<std::pair<int, double>> &entries, double most);
   std::vector<uint32_t> preferences(const double *values) const;
   std::vector<double> values(const Extraction &extraction) const;
@@ -74,6 +73,7 @@ private:
 
   const ExtractionProblem &problem_;
   const ExtractionForm &form_;
+  std::vector<uint32_t> place_;  ///< Of each class, in `form.order`.
   std::vector<int> classColumn_; ///< Of each class: of y, or kNone.
   /// Of each class, as `form.nodes`: of x; kNone for the only node.
   std::vector<std::vector<int>> nodeColumns_;

@@ -22,8 +22,9 @@
 //   x(i) in {0, 1}    node i is taken        minimise the sum of cost(i) x(i)
 //   y(c) in {0, 1}    class c is needed      y(root) = 1
 //   sum of x(i) over the nodes i of c = y(c)
-//   sum of x(i) over the nodes i of c that read d <= y(d), for each c and d
+//   sum of x(i) over the nodes i of c that need d <= y(d), for each c and d
 //
+// where a node needs what it reads, and what all nodes of that need in turn.
 // No row keeps it acyclic, since no class may read itself through others; with
 // such rows the bounds of e-graphs of some thousand nodes are far apart.
 //
@@ -69,10 +70,11 @@ struct Extraction {
 
 /// How far extracting may go: in work, so that it ends alike on each machine.
 struct ExtractionLimits {
-  size_t answers = 8;           ///< At most; at least one is given.
-  double slack = 1.25;          ///< No answer costs more times the best.
-  int64_t nodes = 2000;         ///< Of branch and bound, for all answers.
-  int64_t iterations = 200'000; ///< Of the simplex method, for all answers.
+  size_t answers = 8;          ///< At most; at least one is given.
+  double slack = 1.25;         ///< No answer costs more times the best.
+  int64_t nodes = 2000;        ///< Of branch and bound, for all answers.
+  int64_t iterations = 20'000; ///< Of the simplex method, likewise; seconds for
+                               ///< some thousand classes.
 };
 
 /// What came of extracting.
