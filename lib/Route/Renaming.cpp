@@ -62,6 +62,33 @@ bool Renaming::isIdentity() const {
                 [](const auto &axis) { return axis.value() == axis.index(); });
 }
 
+std::vector<Renaming::Names> Renaming::all(ArrayRef<uint32_t> alike,
+                                           ArrayRef<AxisId> axes) {
+  std::vector<Names> ways;
+  Names order, names;
+  for (AxisId axis : axes) {
+    order.push_back(axis.index);
+  }
+  llvm::sort(order);
+  for (uint32_t axis = 0; axis != alike.size(); ++axis) {
+    names.push_back(axis);
+  }
+  Names permuted = order;
+  do {
+    bool keepsKinds = all_of(zip_equal(order, permuted), [&](auto pair) {
+      auto [axis, name] = pair;
+      return alike[axis] == alike[name];
+    });
+    if (keepsKinds) {
+      for (auto [axis, name] : zip_equal(order, permuted)) {
+        names[axis] = name;
+      }
+      ways.push_back(names);
+    }
+  } while (std::next_permutation(permuted.begin(), permuted.end()));
+  return ways;
+}
+
 static void renameAxes(MutableArrayRef<AxisId> axes, ArrayRef<uint32_t> names) {
   for (AxisId &axis : axes) {
     axis = AxisId{names[axis.index]};

@@ -25,6 +25,8 @@ namespace divisi {
 /// Another name for each axis of a grid, among those alike.
 class Renaming {
 public:
+  /// Per axis of a grid.
+  using Names = llvm::SmallVector<uint32_t, 6>;
   /// The one that makes of (from, to) the pair that is answered: alike axes are
   /// named in the order in which dimensions of `from`, then of `to`, mention
   /// them. `alike` is as in StepPrices.
@@ -37,11 +39,14 @@ public:
   Layout apply(const Layout &layout) const { return rename(layout, names_); }
   /// A route between layouts in the new names, in the old ones.
   Route undo(Route route) const;
+  /// `layout` with each axis called as `names` says by its number.
+  static Layout rename(const Layout &layout, llvm::ArrayRef<uint32_t> names);
+  /// All ways to give those of `axes` that are alike each other's names, the
+  /// first being to leave them: per axis of the grid, its name.
+  static std::vector<Names> all(llvm::ArrayRef<uint32_t> alike,
+                                llvm::ArrayRef<AxisId> axes);
 
 private:
-  using Names = llvm::SmallVector<uint32_t, 6>;
-  static Layout rename(const Layout &layout, llvm::ArrayRef<uint32_t> names);
-
   Names names_; ///< By the number of an axis.
 };
 

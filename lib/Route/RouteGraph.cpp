@@ -17,6 +17,7 @@
 #include "RouteGraph.h"
 
 #include "CheapestMove.h"
+#include "Renaming.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -87,6 +88,38 @@ RouteGraph::RouteGraph(const Grid &grid, const StepPrices &prices,
   Layout layout = space_.frame;
   enumerate(0, layout);
   numNodes_ = nodes_.size();
+  findImages();
+}
+
+/// An edge is as long as the one between what its ends become by other names of
+/// alike axes, so only those from least nodes are priced.
+void RouteGraph::findImages() {
+  // Of more units there are too many orders, and they may have several axes.
+  constexpr size_t kMost = 4;
+  SmallVector<AxisId, 8> axes;
+  bool isWhole = space_.frame == Layout::replicated(space_.shape.size()) &&
+                 space_.units.size() <= kMost;
+  for (const RouteSpace::Unit &unit : space_.units) {
+    isWhole &= unit.axes.size() == 1 && unit.mayBePartial;
+    append_range(axes, unit.axes);
+  }
+  if (!isWhole) {
+    axes.clear();
+  }
+  for (const auto &names : Renaming::all(prices_.alike, axes)) {
+    std::vector<NodeId> &image = images_.emplace_back();
+    for (NodeId node = 0; node != numNodes_; ++node) {
+      image.push_back(images_.size() == 1 ? node
+                                          : ids_.at(Renaming::rename(
+                                                nodes_[node]->layout, names)));
+    }
+  }
+  for (NodeId node = 0; node != numNodes_; ++node) {
+    auto least = llvm::min_element(images_, [&](const auto &a, const auto &b) {
+      return a[node] < b[node];
+    });
+    least_.push_back({uint32_t(least - images_.begin()), (*least)[node]});
+  }
 }
 
 /// Puts the units from `unit` on everywhere.
@@ -136,6 +169,7 @@ uint32_t RouteGraph::internDim(size_t dim, const DimLayout &layout) {
     }
   }
   table.layouts.push_back(layout);
+  table.changes.emplace_back();
   table.largest.push_back(double(layout.largest(grid_, space_.shape[dim])));
   return uint32_t(table.layouts.size() - 1);
 }
@@ -162,7 +196,11 @@ RouteGraph::NodeId RouteGraph::intern(const Layout &layout) {
 
 const DimChange &RouteGraph::change(size_t dim, uint32_t from, uint32_t to) {
   DimTable &table = dims_[dim];
-  const DimChange *&slot = table.changes[uint64_t(from) << 32 | to];
+  std::vector<const DimChange *> &changes = table.changes[from];
+  if (changes.size() <= to) {
+    changes.resize(table.layouts.size(), nullptr);
+  }
+  const DimChange *&slot = changes[to];
   if (!slot) {
     slot = &cache_.change(grid_, space_.shape[dim], table.layouts[from],
                           table.layouts[to]);
@@ -194,12 +232,27 @@ int64_t RouteGraph::priceEdge(NodeId from, NodeId to) {
 }
 
 /// Those to nodes, kUnknown until they are asked for.
-std::vector<int64_t> &RouteGraph::edgesFrom(NodeId from) {
-  std::vector<int64_t> &edges = edgesFrom_[from];
-  if (edges.empty()) {
-    edges.assign(numNodes_, kUnknown);
+RouteGraph::Edges RouteGraph::edgesFrom(NodeId from) {
+  Edges edges = {from, &images_.front()};
+  if (from < numNodes_) {
+    edges.image = &images_[least_[from].image];
+    edges.from = least_[from].node;
+  }
+  edges.lengths = &edgesFrom_[edges.from];
+  if (edges.lengths->empty()) {
+    edges.lengths->assign(numNodes_, kUnknown);
   }
   return edges;
+}
+
+/// priceEdge to a node, remembered.
+int64_t RouteGraph::priceIn(const Edges &edges, NodeId to) {
+  NodeId image = (*edges.image)[to];
+  int64_t &length = (*edges.lengths)[image];
+  if (length == kUnknown) {
+    length = priceEdge(edges.from, image);
+  }
+  return length;
 }
 
 /// priceEdge, remembered unless it is of two ends.
@@ -207,11 +260,14 @@ int64_t RouteGraph::edge(NodeId from, NodeId to) {
   if (from == to || (from >= numNodes_ && to >= numNodes_)) {
     return from == to ? -1 : priceEdge(from, to);
   }
+  if (to < numNodes_) {
+    return priceIn(edgesFrom(from), to);
+  }
   std::vector<int64_t> &edgesTo = edgesTo_[to];
-  if (to >= numNodes_ && edgesTo.empty()) {
+  if (edgesTo.empty()) {
     edgesTo.assign(numNodes_, kUnknown);
   }
-  int64_t &length = to < numNodes_ ? edgesFrom(from)[to] : edgesTo[from];
+  int64_t &length = edgesTo[from];
   if (length == kUnknown) {
     length = priceEdge(from, to);
   }
@@ -219,6 +275,9 @@ int64_t RouteGraph::edge(NodeId from, NodeId to) {
 }
 
 int64_t RouteGraph::leastInto(NodeId to) {
+  if (to < numNodes_) {
+    to = least_[to].node;
+  }
   int64_t &least = leastInto_[to];
   if (least == 0) {
     least = INT64_MAX;
@@ -283,27 +342,26 @@ bool RouteGraph::settleNext(Search &search, int64_t limit) {
   search.open.erase(llvm::lower_bound(search.open, settled));
   search.settled.push_back(settled);
   Distance base = search.distance[settled];
-  std::vector<int64_t> &edges = edgesFrom(settled);
+  Edges edges = edgesFrom(settled);
+  search.nearest = none;
+  Distance least;
   for (NodeId to : search.open) {
     Distance &distance = search.distance[to];
     // Before an edge is priced that cannot help.
-    if (base.nanoseconds > distance.nanoseconds - leastInto_[to]) {
-      continue;
+    if (base.nanoseconds <=
+        distance.nanoseconds - leastInto_[least_[to].node]) {
+      int64_t length = priceIn(edges, to);
+      Distance through = {base.nanoseconds + length, base.steps + 1};
+      if (length >= 0 && through < distance) {
+        distance = through;
+        search.previous[to] = settled;
+      }
     }
-    int64_t &length = edges[to];
-    if (length == kUnknown) {
-      length = priceEdge(settled, to);
-    }
-    if (length < 0) {
-      continue;
-    }
-    Distance through = {base.nanoseconds + length, base.steps + 1};
-    if (through < distance) {
-      distance = through;
-      search.previous[to] = settled;
+    if (distance < least) {
+      least = distance;
+      search.nearest = to;
     }
   }
-  findNearest(search);
   return true;
 }
 

@@ -104,11 +104,20 @@ private:
   };
 
   void enumerate(size_t unit, Layout &layout);
+  void findImages();
   NodeId intern(const Layout &layout);
   uint32_t internDim(size_t dim, const DimLayout &layout);
   const DimChange &change(size_t dim, uint32_t from, uint32_t to);
   int64_t priceEdge(NodeId from, NodeId to);
-  std::vector<int64_t> &edgesFrom(NodeId from);
+  /// The edges from a node to the nodes, those from another whose axes have
+  /// other names.
+  struct Edges {
+    NodeId from = 0;                            ///< That node.
+    const std::vector<NodeId> *image = nullptr; ///< Of each node, beside it.
+    std::vector<int64_t> *lengths = nullptr;    ///< By image.
+  };
+  Edges edgesFrom(NodeId from);
+  int64_t priceIn(const Edges &edges, NodeId to);
   int64_t edge(NodeId from, NodeId to);
   int64_t leastInto(NodeId to);
   Search &search(NodeId from);
@@ -125,17 +134,28 @@ private:
   };
   std::vector<std::unique_ptr<Node>> nodes_; ///< Ends follow the nodes proper.
   size_t numNodes_ = 0;                      ///< The nodes proper.
+  /// By each way to give alike axes other names, the first being to leave them:
+  /// per node, which one it becomes.
+  std::vector<std::vector<NodeId>> images_;
+  /// Per node, by which of these it becomes the least node, and that node.
+  struct Least {
+    uint32_t image = 0;
+    NodeId node = 0;
+  };
+  std::vector<Least> least_;
   std::unordered_map<Layout, NodeId, LayoutHash> ids_;
   struct DimTable {
     std::vector<DimLayout> layouts;
     std::vector<double> largest; ///< The size of the largest shard.
-    std::unordered_map<uint64_t, const DimChange *> changes;
+    /// By pair of layouts, as far as they were asked for.
+    std::vector<std::vector<const DimChange *>> changes;
   };
   std::vector<DimTable> dims_;
-  /// Of every node and end: its edges to the nodes; of an end those from the
-  /// nodes. Empty where none was asked for yet.
+  /// Of every least node and end: its edges to the nodes; of an end those from
+  /// the nodes. Empty where none was asked for yet.
   std::vector<std::vector<int64_t>> edgesFrom_, edgesTo_;
-  /// Of every node and end: its shortest edge from a node, or 0 if not known.
+  /// Of every least node and end: its shortest edge from a node, or 0 if not
+  /// known.
   std::vector<int64_t> leastInto_;
   std::unordered_map<NodeId, Search> searches_;
   std::unordered_map<uint64_t, Ending> endings_;
