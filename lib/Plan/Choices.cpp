@@ -178,6 +178,17 @@ int64_t ChoiceMaker::leastNanoseconds(const Site &site) {
   return known->second;
 }
 
+/// What takes more is in no plan that is wanted.
+void ChoiceMaker::keepWithinSlack(const Site &site,
+                                  std::vector<Split> &splits) {
+  FusedEnds fusible = site.fusibleOn(pace_);
+  int64_t most = leastNanoseconds(site) + *rules_.slack / site.repeats;
+  std::erase_if(splits, [&](const Split &split) {
+    return opNanoseconds(site.nest, grid_, split, site.profile, pace_,
+                         fusible) > most;
+  });
+}
+
 /// Interns layouts operand by operand, so that edges compare numbers.
 std::shared_ptr<const SiteChoices>
 ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits,
@@ -231,10 +242,14 @@ std::shared_ptr<const SiteChoices> ChoiceMaker::choicesOf(const Site &site,
   if (fixed) {
     return evaluate(site, {*fixed});
   }
-  std::shared_ptr<const SiteChoices> &known = known_[keyOf(site)];
+  std::shared_ptr<const SiteChoices> &known =
+      known_[{keyOf(site), rules_.slack ? site.repeats : 0}];
   if (!known) {
     size_t leftOut = 0;
     std::vector<Split> splits = splitsOf(site, &leftOut);
+    if (rules_.slack) {
+      keepWithinSlack(site, splits);
+    }
     known = evaluate(site, std::move(splits), leftOut);
   }
   return known;

@@ -50,6 +50,9 @@ struct SiteChoices {
 struct SplitRules {
   llvm::SmallVector<AxisRole, 4> roles; ///< Per axis of the grid.
   size_t maxStrategies = 1024;          ///< As PlanOptions has it.
+  /// By how many nanoseconds an operator may take more than at least, all its
+  /// repeats together; any number if not said.
+  std::optional<int64_t> slack;
 };
 
 /// Makes and remembers the choices of operators.
@@ -73,11 +76,11 @@ public:
 
   /// The legal splits that the rules leave, the cheapest `maxStrategies` of
   /// them, in the order of enumeration, and how many others there are. Never
-  /// empty.
+  /// empty. SplitRules::slack is none of these rules.
   std::vector<Split> splitsOf(const Site &site,
                               size_t *leftOut = nullptr) const;
 
-  /// The least that `site` takes, of all splits that the rules leave.
+  /// The least that `site` takes once, of all splits that the rules leave.
   int64_t leastNanoseconds(const Site &site);
 
   /// Of the places of a parameter that `site` reads, those to leave where model
@@ -92,6 +95,7 @@ private:
                    std::vector<Split> &splits) const;
   std::shared_ptr<const SiteChoices>
   evaluate(const Site &site, std::vector<Split> splits, size_t leftOut = 0);
+  void keepWithinSlack(const Site &site, std::vector<Split> &splits);
 
   Grid grid_;
   GridPace pace_;
@@ -102,7 +106,9 @@ private:
   using KindKey = std::tuple<unsigned, llvm::SmallVector<unsigned, 1>,
                              llvm::SmallVector<unsigned, 1>>;
   KindKey keyOf(const Site &site) const;
-  std::map<KindKey, std::shared_ptr<const SiteChoices>> known_;
+  /// By kind, and by the repeats where these make a difference.
+  std::map<std::pair<KindKey, int64_t>, std::shared_ptr<const SiteChoices>>
+      known_;
   std::map<KindKey, int64_t> least_;
 };
 

@@ -95,7 +95,7 @@ int64_t operatorBound(const PlanningInputs &inputs, const DeviceGrid &grid,
   ChoiceMaker maker(grid.grid, pace, {grid.roles, options.maxStrategies}, pool);
   int64_t sum = int64_t(leastCopyNanoseconds(inputs.dataflow, grid.grid, pace));
   for (const Site &site : inputs.dataflow.sites) {
-    sum += maker.leastNanoseconds(site);
+    sum += nanosecondsOf(costOf(maker.leastNanoseconds(site), site.repeats));
   }
   return sum;
 }

@@ -15,6 +15,26 @@
 
 namespace divisi::plan {
 
+KindMemories memoriesOf(const PlanningInputs &inputs,
+                        const PlanOptions &options) {
+  return memoriesOf(inputs.cluster, inputs.devices, options);
+}
+
+KindMemories memoriesOf(const Cluster &cluster, const DeviceGrid &devices,
+                        const PlanOptions &options) {
+  KindMemories memories;
+  for (GridMemory &memory :
+       memoriesOf(cluster, devices.grid, devices.devices)) {
+    memories.push_back({memory.kind.name,
+                        cluster.memoryLimit(memory.kind, options.memoryLimit),
+                        std::move(memory.positions)});
+  }
+  if (!cluster.hasKinds()) {
+    memories.front().kind.clear();
+  }
+  return memories;
+}
+
 /// Whether problems of the program take long.
 bool GridSearch::isLarge() const {
   constexpr size_t kLarge = 1500;
@@ -24,19 +44,15 @@ bool GridSearch::isLarge() const {
 
 /// Where not even the globals fit whole, a limit is needed.
 ViewSearch GridSearch::beginViews(const DeviceGrid &devices) const {
-  PlanningInputs inputs = inputs_;
-  inputs.devices = devices;
-  const Dataflow &dataflow = inputs_.dataflow;
   int64_t globals = 0;
-  for (const DataflowValue &tensor : dataflow.values) {
+  for (const DataflowValue &tensor : inputs_.dataflow.values) {
     if (tensor.kind == DataflowValue::Kind::Global) {
       globals += tensor.bytes();
     }
   }
-  bool isTight =
-      llvm::any_of(memoriesOf(inputs, options_), [&](const KindMemory &memory) {
-        return globals > *memory.limit;
-      });
+  bool isTight = llvm::any_of(
+      memoriesOf(inputs_.cluster, devices, options_),
+      [&](const KindMemory &memory) { return globals > *memory.limit; });
   return ViewSearch(isLarge(), measurer_.isAble(), isTight);
 }
 
@@ -76,8 +92,9 @@ int GridSearch::belowOf(const Candidate &grid, const FitOutcome &fit) const {
   int below = INT_MIN;
   if (fit.hasPlan()) {
     // All tensors: who goes down by single steps counts them.
-    for (auto [memory, peak] : llvm::zip_equal(
-             memoriesOf(inputsOf(grid), options_), fit.use->peaks)) {
+    for (auto [memory, peak] :
+         llvm::zip_equal(memoriesOf(inputs_.cluster, grid.devices, options_),
+                         fit.use->peaks)) {
       below =
           std::max(below, grid.memory.ladder().stepAt(*memory.limit, peak - 1));
     }
@@ -103,12 +120,19 @@ void GridSearch::adopt(Candidate &grid, FitOutcome fit) {
   bestView_ = grid.view;
 }
 
+/// Whether the next view is worth its time: large problems take long to bring
+/// no plan, and a bound that is hardly a better one.
+bool GridSearch::isWorthwhile(const Candidate &grid) const {
+  return !isLarge() || !grid.memory.view().isLeast || mayWin(grid, kFairGap);
+}
+
 /// What a solved problem says of its grid.
 void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
   bool isAtLimits =
       grid.view.step == 0 && (grid.view.isLeast || !measurer_.isAble());
-  if (fit.outcome.verdict == search::Verdict::Infeasible && isAtLimits) {
-    grid.bound = INT64_MAX;
+  bool isInfeasible = fit.outcome.verdict == search::Verdict::Infeasible;
+  if (isInfeasible && isAtLimits) {
+    grid.bound = std::max(grid.bound, fit.planning->below.value_or(INT64_MAX));
   }
   if (!fit.hasPlan()) {
     failure_.hear(inputsOf(grid), options_, *fit.planning, fit.outcome,
@@ -117,7 +141,9 @@ void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
   capped_.add(cappedOf(*fit.planning));
   ViewResult result = {.hasPlan = fit.hasPlan()};
   std::shared_ptr<PlanningProblem> planning = fit.planning;
-  result.isUseless = fit.hasPlan() && !isBetter(fit.outcome);
+  // Where not all are looked for, none may be better.
+  result.isUseless = fit.hasPlan() ? !isBetter(fit.outcome)
+                                   : isInfeasible && fit.planning->below;
   // Of a problem that counts less, only the bound is wanted.
   bool isWanted =
       fit.hasPlan() && !result.isUseless && !(grid.view.isLeast && best_);
@@ -129,7 +155,8 @@ void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
   bool isSolved = grid.stage == Candidate::Solved;
   bool isProved = grid.bound == INT64_MAX;
   bool isOneOfMany = grid.memory.isOneOfMany();
-  if (!isSolved && !isCut() && !isProved && grid.memory.next(result)) {
+  if (!isSolved && !isCut() && !isProved && grid.memory.next(result) &&
+      isWorthwhile(grid)) {
     grid.view = grid.memory.view();
     grid.planning = std::move(planning);
     return;

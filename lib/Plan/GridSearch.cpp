@@ -39,7 +39,6 @@ static constexpr int64_t kMostForGrids = 20'000'000'000;
 static constexpr int64_t kFirstPercent = 10, kFirstMorePercent = 30;
 /// Of the whole budget, what a first look gets at least: one in so many parts.
 static constexpr int64_t kLeastPart = 64;
-static constexpr double kFairGap = 0.01;
 /// The same of one of many: no more.
 static constexpr int64_t kManyPart = 200;
 /// Grids that win seldom may take as much as the others took, but between so
@@ -132,9 +131,14 @@ void GridSearch::take(Look &look) const {
     }
     return;
   }
+  ViewRequest request = {grid.view, grid.memory.ladder(),
+                         std::move(grid.planning), measurer_.isAble()};
+  if (best_) {
+    request.below = nanosecondsOf(best_->outcome.solution.cost);
+    request.least = grid.least;
+  }
   look.fit = solveView(inputsOf(grid), options, solver_, look.asked,
-                       {grid.view, grid.memory.ladder(),
-                        std::move(grid.planning), measurer_.isAble()});
+                       std::move(request));
 }
 
 /// Building a problem takes time that no solver counts as work.
@@ -157,6 +161,7 @@ void GridSearch::conclude(Look &look) {
   spend(look);
   if (grid.stage == Candidate::New) {
     grid.stage = Candidate::Bounded;
+    grid.least = look.bound;
     grid.bound = std::max(grid.bound, look.bound);
     return;
   }

@@ -34,6 +34,7 @@ private:
     DeviceGrid devices;
     ViewSearch memory;
     int64_t bound = 0; ///< No plan on it takes less, in nanoseconds.
+    int64_t least = 0; ///< operatorBound, once it is known.
     enum { New, Bounded, Solved, Done } stage = New;
     int64_t work = 0; ///< That the solver did on it.
     MemoryView view;  ///< With which it is solved next.
@@ -76,6 +77,7 @@ private:
   search::Wide cutoff(double gap) const;
   bool isBetter(const search::Outcome &outcome) const;
   bool mayWin(const Candidate &grid, double gap) const;
+  bool isWorthwhile(const Candidate &grid) const;
   PlanningInputs inputsOf(const Candidate &grid) const;
   bool isOpen(const Candidate &grid) const;
   int belowOf(const Candidate &grid, const FitOutcome &fit) const;
@@ -85,6 +87,8 @@ private:
   void leaveTime();
   void forgetProblems(const std::vector<Look> &looks);
 
+  /// The last percent of a gap gets a part of the budget.
+  static constexpr double kFairGap = 0.01;
   const PlanningInputs &inputs_;
   PlanOptions options_; ///< Whose deadline leaves time for what comes after.
   const search::Solver &solver_;

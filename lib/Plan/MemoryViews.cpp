@@ -196,8 +196,10 @@ FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
   const MemoryView &view = request.view;
   if (request.known && request.known->memory == detailOf(view)) {
     fit.planning = std::move(request.known);
-  } else if (auto planning =
-                 makeProblem(inputs, options, {.memory = detailOf(view)})) {
+  } else if (auto planning = makeProblem(inputs, options,
+                                         {.memory = detailOf(view),
+                                          .below = request.below,
+                                          .least = request.least})) {
     fit.planning = std::make_shared<PlanningProblem>(std::move(*planning));
   } else {
     return fit;
@@ -225,6 +227,10 @@ FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
   fit.use->least = peaks();
   fit.bound =
       boundAtLimits(inputs, options, request, planning, fit.outcome.solution);
+  if (fit.bound && planning.below) {
+    fit.bound =
+        std::min(*fit.bound, search::Wide(*planning.below) * kNanosecond);
+  }
   return fit;
 }
 

@@ -78,7 +78,8 @@ struct FitOutcome {
   std::shared_ptr<PlanningProblem> planning; ///< Null if it was cut short.
   search::Outcome outcome;                   ///< The answer, with its bound.
   std::optional<PlannedMemory> use;          ///< Of the plan, if there is one.
-  /// Proved of all plans within the limits; of costs, as the outcome's.
+  /// Proved of all plans within the limits, also of those that
+  /// PlanningProblem::below leaves out; of costs, as the outcome's.
   std::optional<search::Wide> bound;
 
   /// Whether there is a plan, which may hold too much.
@@ -93,6 +94,9 @@ struct ViewRequest {
   std::shared_ptr<PlanningProblem> known;
   /// Whether limits are for what programs hold, not for what is planned.
   bool isMeasured = false;
+  /// As in ProblemRequest, of a problem that is not known yet.
+  std::optional<int64_t> below;
+  int64_t least = 0;
 };
 
 /// Solves the problem of `inputs` as `request` says.

@@ -231,27 +231,13 @@ static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
   return start;
 }
 
-KindMemories plan::memoriesOf(const PlanningInputs &inputs,
-                              const PlanOptions &options) {
-  KindMemories memories;
-  const DeviceGrid &grid = inputs.devices;
-  for (GridMemory &memory :
-       memoriesOf(inputs.cluster, grid.grid, grid.devices)) {
-    memories.push_back(
-        {memory.kind.name,
-         inputs.cluster.memoryLimit(memory.kind, options.memoryLimit),
-         std::move(memory.positions)});
-  }
-  if (!inputs.cluster.hasKinds()) {
-    memories.front().kind.clear();
-  }
-  return memories;
-}
-
 std::optional<PlanningProblem>
 plan::makeProblem(const PlanningInputs &inputs, const PlanOptions &options,
                   const ProblemRequest &request) {
-  SplitRules rules{inputs.devices.roles, options.maxStrategies};
+  SplitRules rules{inputs.devices.roles, options.maxStrategies, {}};
+  if (request.below) {
+    rules.slack = *request.below - request.least;
+  }
   ProblemOptions planning;
   planning.links = inputs.devices.links;
   planning.memory = request.memory;
@@ -260,9 +246,13 @@ plan::makeProblem(const PlanningInputs &inputs, const PlanOptions &options,
   planning.names = request.names;
   planning.control = request.isControlled ? &options.control : nullptr;
   planning.present = request.present;
-  return buildProblem(inputs.dataflow, inputs.devices.grid,
-                      inputs.paceOf(inputs.devices), rules,
-                      request.fixed ? *request.fixed : inputs.fixed, planning);
+  std::optional<PlanningProblem> problem = buildProblem(
+      inputs.dataflow, inputs.devices.grid, inputs.paceOf(inputs.devices),
+      rules, request.fixed ? *request.fixed : inputs.fixed, planning);
+  if (problem) {
+    problem->below = request.below;
+  }
+  return problem;
 }
 
 static void tellAnswer(const PlanningInputs &inputs, const GridAnswer &answer,

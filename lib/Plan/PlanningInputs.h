@@ -103,6 +103,9 @@ private:
 /// What plans on the grid of `inputs` may use of each kind of devices.
 KindMemories memoriesOf(const PlanningInputs &inputs,
                         const PlanOptions &options);
+/// The same on the grid of `devices`.
+KindMemories memoriesOf(const Cluster &cluster, const DeviceGrid &devices,
+                        const PlanOptions &options);
 
 /// What no plan of `inputs` on `grid` goes below, in nanoseconds, without a
 /// problem: all devices compute at their pace, however operators are split.
@@ -138,6 +141,9 @@ struct ProblemRequest {
   MemoryDetail memory = MemoryDetail::All;
   /// What is decided already; null: what the inputs says.
   const Fixed *fixed = nullptr;
+  /// Only plans that take no more nanoseconds are wanted; all if not said.
+  std::optional<int64_t> below;
+  int64_t least = 0; ///< operatorBound, or less.
   /// Whether the options may cut the building short, and hear of it.
   bool isControlled = true;
 };

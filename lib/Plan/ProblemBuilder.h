@@ -88,6 +88,8 @@ struct CappedChoices {
 struct PlanningProblem {
   search::Problem problem;                 ///< What solvers get.
   MemoryDetail memory = MemoryDetail::All; ///< What is counted.
+  /// Of plans that take more nanoseconds, some are left out.
+  std::optional<int64_t> below;
   LayoutPool pool; ///< The layouts that strategies and places speak of.
   std::vector<std::shared_ptr<const SiteChoices>> choices; ///< Per site.
   std::vector<unsigned> siteNodes;                         ///< Per site.
