@@ -318,7 +318,7 @@ static std::optional<ReducePlan> planReduce(const CallSite &site,
                                             std::string &error) {
   Checks checks(site, error);
   ReducePlan plan;
-  std::string_view kind = site.attributes.getString("kind");
+  std::string kind = site.attributes.getString("kind");
   if (!checks.counts(1, 1) || site.operands[0].type != DType::F32 ||
       site.results[0].type != DType::F32 ||
       (kind != "sum" && kind != "max" && kind != "min") ||
@@ -351,7 +351,7 @@ static std::unique_ptr<PreparedKernel> prepareReduce(const CallSite &site,
   if (!plan) {
     return nullptr;
   }
-  std::string_view kind = site.attributes.getString("kind");
+  std::string kind = site.attributes.getString("kind");
   return kind == "sum" ? makeReduce<SumOfRuns, SumRows>(*plan)
          : kind == "max"
              ? makeReduce<ExtremumOfRuns<true>, JoinRows<true>>(*plan)
