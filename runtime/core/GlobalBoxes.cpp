@@ -19,6 +19,11 @@ HeldBox *SharedBoxes::find(size_t global, const Box &box) {
   return &boxes_[{global, box.begin, box.end}];
 }
 
+SharedBoxes::InDevices &SharedBoxes::inDevices(const void *memoryId) {
+  std::lock_guard lock(mutex_);
+  return inDevices_[memoryId];
+}
+
 Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
                                         const ArtifactFile &file,
                                         SharedBoxes &shared,
@@ -26,6 +31,7 @@ Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
   GlobalBoxes store;
   store.resolved_ = &resolved;
   store.file_ = &file;
+  store.shared_ = &shared;
   for (size_t i = 0; i < resolved.globals.size(); ++i) {
     store.held_.emplace_back(resolved.manifest->num_ranks());
     if (Status status = store.loadGlobal(i, shared, ranks); !status.isOk()) {

@@ -10,6 +10,7 @@
 #define DIVISI_RUNTIME_CORE_GLOBALBOXES_H
 
 #include "divisi/runtime/artifact/ArtifactFile.h"
+#include "divisi/runtime/device/Device.h"
 #include "divisi/runtime/kernels/HostTensor.h"
 #include "divisi/runtime/kernels/Kernel.h"
 #include "runtime/artifact/ResolvedManifest.h"
@@ -34,8 +35,21 @@ public:
   /// The box of a global; lives as long as this object.
   HeldBox *find(size_t global, const Box &box);
 
+  /// Boxes in the memory of devices, dense, each as long as a session has it.
+  struct InDevices {
+    /// Held by who looks for boxes, until it has brought those that are
+    /// missing.
+    std::mutex mutex;
+    /// By number of the global, and bounds.
+    std::map<std::tuple<size_t, Dims, Dims>, std::weak_ptr<DeviceMemory>> boxes;
+  };
+  /// Those in the memory of that Device::memoryId(); it lives as long as this
+  /// object.
+  InDevices &inDevices(const void *memoryId);
+
 private:
   std::mutex mutex_;
+  std::map<const void *, InDevices> inDevices_;
   std::map<std::tuple<size_t, Dims, Dims>, HeldBox> boxes_;
 };
 
@@ -81,6 +95,10 @@ public:
   std::byte *mutableData(size_t global, uint32_t rank) {
     return const_cast<std::byte *>(data(global, rank));
   }
+  /// What of a global that no entry updates lies in the memory of devices.
+  SharedBoxes::InDevices &inDevices(const void *memoryId) const {
+    return shared_->inDevices(memoryId);
+  }
   /// Where ranks share what kernels make of the box; null if there is none.
   PackedForms *forms(size_t global, uint32_t rank) {
     HeldBox *held = held_[global][rank].box;
@@ -104,6 +122,7 @@ private:
 
   const ResolvedManifest *resolved_ = nullptr;
   const ArtifactFile *file_ = nullptr;
+  SharedBoxes *shared_ = nullptr;
   std::vector<std::vector<Part>> held_; ///< [global][rank]
   std::vector<std::unique_ptr<HeldBox>> states_;
 };

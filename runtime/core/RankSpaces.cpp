@@ -52,17 +52,41 @@ int64_t SpacePlan::stagingBytes() const {
   return 2 * piece;
 }
 
+/// Adds the globals that devices read when they meet, in this instruction or in
+/// the body that it runs.
+static void addSent(const ResolvedProgram &program,
+                    const pb::Instruction &instruction,
+                    std::set<uint32_t> &sent) {
+  std::vector<uint32_t> buffers;
+  if (isQueued(program, instruction)) {
+    buffers = movedBuffers(instruction);
+  } else if (instruction.has_loop()) {
+    buffers.assign(instruction.loop().given().begin(),
+                   instruction.loop().given().end());
+  }
+  for (uint32_t buffer : buffers) {
+    if (program.root(buffer).has_global()) {
+      sent.insert(program.root(buffer).global());
+    }
+  }
+}
+
 SpacePlan divisi::rt::planSpaces(const ResolvedManifest &resolved,
                                  uint32_t rank) {
   auto spaces = static_cast<uint32_t>(resolved.manifest->spaces_size()) + 1;
   SpacePlan plan{std::vector<int64_t>(spaces),
-                 std::vector<std::map<uint32_t, int64_t>>(spaces)};
+                 std::vector<std::map<uint32_t, int64_t>>(spaces),
+                 {}};
   for (const ResolvedEntry &entry : resolved.entries) {
     auto found = entry.programOfRank.find(rank);
     if (found == entry.programOfRank.end()) {
       continue;
     }
-    const pb::Program &program = *entry.programs[found->second].message;
+    const ResolvedProgram &resolvedProgram = entry.programs[found->second];
+    const pb::Program &program = *resolvedProgram.message;
+    for (const pb::Instruction &instruction : program.instructions()) {
+      addSent(resolvedProgram, instruction, plan.sent);
+    }
     for (uint32_t space = 0; space < spaces; ++space) {
       plan.arenas[space] =
           std::max(plan.arenas[space], arenaBytes(program, space));
@@ -199,18 +223,69 @@ Status GlobalCopier::finish() {
   return status.isOk() ? other : status;
 }
 
-static Status copyGlobals(const ResolvedManifest &resolved, uint32_t rank,
-                          const std::map<uint32_t, int64_t> &wanted,
-                          const StepMemory &allocate, GlobalBoxes &globals,
-                          RankSpace &space) {
+namespace {
+
+/// Copies globals for one rank to one device.
+struct GlobalsToDevice {
+  const ResolvedManifest &resolved;
+  uint32_t rank;
+  const SpacePlan &plan;
+  const StepMemory &allocate;
+  GlobalBoxes &globals;
+
+  /// All that `plan` has for the space of that number.
+  Status copyAll(uint32_t number, RankSpace &space) const;
+
+private:
+  bool isShared(uint32_t global, const Device &device) const {
+    return device.memoryId() && !resolved.isUpdated[global] &&
+           !plan.sent.contains(global);
+  }
+  Expected<std::shared_ptr<DeviceMemory>>
+  makeMemory(uint32_t global, int64_t bytes, const RankSpace &space) const;
+};
+
+} // namespace
+
+/// Where sessions share it, of the device alone, which it keeps.
+Expected<std::shared_ptr<DeviceMemory>>
+GlobalsToDevice::makeMemory(uint32_t global, int64_t bytes,
+                            const RankSpace &space) const {
+  bool shares = isShared(global, *space.device);
+  auto made =
+      shares ? space.device->allocate(bytes) : allocate(*space.device, bytes);
+  if (!made || !shares) {
+    return made ? Expected(std::shared_ptr<DeviceMemory>(std::move(*made)))
+                : made.status();
+  }
+  auto free = [device = space.device](DeviceMemory *memory) { delete memory; };
+  return std::shared_ptr<DeviceMemory>(made->release(), free);
+}
+
+Status GlobalsToDevice::copyAll(uint32_t number, RankSpace &space) const {
   GlobalCopier copier(globals, rank, *space.device);
-  for (auto [global, bytes] : wanted) {
-    auto memory = allocate(*space.device, bytes);
-    Status status = memory && bytes != 0
-                        ? copier.copy(global, bytes, (*memory)->data())
-                        : memory.status();
-    if (memory) {
-      space.globals[global] = std::move(*memory); // which may be on its way
+  auto &shared = globals.inDevices(space.device->memoryId());
+  std::unique_lock lock(shared.mutex, std::defer_lock);
+  if (space.device->memoryId()) {
+    lock.lock();
+  }
+  std::vector<std::pair<std::weak_ptr<DeviceMemory> *, uint32_t>> brought;
+  for (auto [global, bytes] : plan.globals[number]) {
+    const Placement &at = *resolved.globals[global];
+    const Box &box = at.boxes[*resolved.grids[at.grid].positionOf(rank)];
+    std::weak_ptr<DeviceMemory> *slot =
+        isShared(global, *space.device)
+            ? &shared.boxes[{global, box.begin, box.end}]
+            : nullptr;
+    std::shared_ptr<DeviceMemory> &memory = space.globals[global];
+    if (slot && (memory = slot->lock())) {
+      continue;
+    }
+    auto made = makeMemory(global, bytes, space);
+    Status status = made.status();
+    if (made) {
+      memory = std::move(*made); // to which it may be on its way
+      status = bytes != 0 ? copier.copy(global, bytes, memory->data()) : status;
     }
     if (!status.isOk()) {
       (void)copier.finish();
@@ -218,8 +293,17 @@ static Status copyGlobals(const ResolvedManifest &resolved, uint32_t rank,
           "global '" +
           resolved.manifest->globals(static_cast<int>(global)).name() + "'");
     }
+    if (slot) {
+      brought.emplace_back(slot, global);
+    }
   }
-  return copier.finish();
+  Status status = copier.finish();
+  for (auto [slot, global] : brought) {
+    if (status.isOk()) {
+      *slot = space.globals[global];
+    }
+  }
+  return status;
 }
 
 bool divisi::rt::hasQueuedSteps(const ResolvedManifest &resolved,
@@ -268,8 +352,8 @@ divisi::rt::makeRankSpaces(const ResolvedManifest &resolved, uint32_t rank,
       }
       space.device = std::move(*device);
       copying = space.device.get();
-      status = copyGlobals(resolved, rank, plan.globals[i], allocate, globals,
-                           space);
+      status = GlobalsToDevice{resolved, rank, plan, allocate, globals}.copyAll(
+          i, space);
     }
     auto arena = i == hostSpaceNumber ? copying->allocateHost(plan.arenas[i])
                                       : allocate(*space.device, plan.arenas[i]);

@@ -13,6 +13,8 @@
 #include "runtime/artifact/ResolvedManifest.h"
 #include "runtime/core/GlobalBoxes.h"
 
+#include <set>
+
 namespace divisi::rt {
 
 /// Where a rank's memory of a device comes from that steps may read or write.
@@ -29,7 +31,7 @@ struct RankSpace {
   /// What collectives pack and receive; null if nothing.
   std::unique_ptr<DeviceMemory> messages;
   /// Copies of globals, in other spaces than the host's.
-  std::map<uint32_t, std::unique_ptr<DeviceMemory>> globals;
+  std::map<uint32_t, std::shared_ptr<DeviceMemory>> globals;
 
   /// For `place`, one of the above; 0 bytes are nothing.
   Status allocate(int64_t bytes, std::unique_ptr<DeviceMemory> &place,
@@ -45,6 +47,8 @@ struct SpacePlan {
   std::vector<int64_t> arenas; ///< Bytes.
   /// Bytes of the rank's boxes.
   std::vector<std::map<uint32_t, int64_t>> globals;
+  /// Those of globals that devices may send to each other as they lie.
+  std::set<uint32_t> sent;
 
   /// Whether the rank has a part of the space.
   bool uses(uint32_t space) const {
@@ -63,7 +67,8 @@ SpacePlan planSpaces(const ResolvedManifest &resolved, uint32_t rank);
 /// Whether devices of the rank meet others in some entry.
 bool hasQueuedSteps(const ResolvedManifest &resolved, uint32_t rank);
 
-/// Allocates what the rank needs, and copies globals to where they are read.
+/// Allocates what the rank needs, and copies globals to where they are read;
+/// sessions share the copies that no entry updates and no device sends.
 /// Fails with Unsupported where `devices` has none of a space, with Device
 /// where memory runs out or a copy fails, with Invalid at damaged globals.
 Expected<RankSpaces> makeRankSpaces(const ResolvedManifest &resolved,

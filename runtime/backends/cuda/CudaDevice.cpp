@@ -113,6 +113,7 @@ public:
       : context_(std::move(context)) {}
 
   std::string_view space() const override { return spaceName; }
+  const void *memoryId() const override { return context_->handle(); }
   Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes) override;
   Expected<std::unique_ptr<DeviceMemory>> allocateHost(int64_t bytes) override;
   Expected<std::unique_ptr<DeviceQueue>> makeQueue() override;

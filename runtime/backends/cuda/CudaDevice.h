@@ -42,6 +42,8 @@ public:
   Expected<const BlasHandle *> blas() const;
   /// Who does convolutions; as blas().
   Expected<const DnnHandle *> dnn() const;
+  /// The GPU's primary context, which all that retain it have in common.
+  CUcontext handle() const { return context_; }
   /// Driver::check(), with the number of the device.
   Status check(CUresult result, std::string_view what) const {
     return result == CUDA_SUCCESS ? Status() : describe(result, what);

@@ -10,6 +10,7 @@
 #include "test/runtime/core/TestSession.h"
 #include "test/runtime/device/TestDevice.h"
 
+#include <filesystem>
 #include <gmock/gmock.h>
 
 using namespace divisi;
@@ -161,6 +162,44 @@ TEST_F(DeviceTest, tellsWhatIsCopiedAndHeld) {
   // The arena, with its workspace, and a rank's rows of w.
   EXPECT_EQ((*mixed)->memory()[0].device, 640 + 15 * 4);
   EXPECT_EQ((*host)->memory()[0].device, 0);
+}
+
+// Arenas are each session's own.
+TEST_F(DeviceTest, sessionsShareWeightsInOneMemory) {
+  std::string path = temporaryFile("shared.divisi");
+  std::vector<GlobalData> data = {
+      {std::as_bytes(std::span<const float>(weights_)), {}, 0}};
+  ASSERT_TRUE(writeArtifact(path, manifest(true), data));
+  auto artifact = LoadedArtifact::open(path, options_);
+  ASSERT_TRUE(artifact) << artifact.status().message();
+  std::filesystem::remove(path);
+  std::vector<HostTensor> x = listOf(makeTensor({4, 6}, counting(24, -9)));
+  auto host = open(manifest(false));
+  auto expected = valuesOf((*host)->run("f", x)->front());
+  auto openOne = [&](int allocations, int copies) {
+    int allocated = device_->numAllocations, copied = device_->numCopies;
+    auto session = Session::open(*artifact, options_);
+    EXPECT_TRUE(session) << session.status().message();
+    EXPECT_EQ(device_->numAllocations - allocated, allocations);
+    EXPECT_EQ(device_->numCopies - copied, copies);
+    EXPECT_EQ((*session)->memory()[0].device, 640 + 15 * 4);
+    return std::move(*session);
+  };
+  auto give = [&](Session &session) {
+    return valuesOf(session.run("f", x)->front());
+  };
+  openOne(2 * 2, 2); // an arena and weights, on 2 ranks
+  openOne(2 * 2, 2);
+  device_->sharesAs = device_.get();
+  for (int round = 0; round < 2; ++round) { // also once all have gone
+    auto first = openOne(2 * 2, 2), second = openOne(2, 0);
+    EXPECT_EQ(give(*first), expected);
+    EXPECT_EQ(give(*second), expected);
+    first.reset();
+    auto third = openOne(2, 0);
+    EXPECT_EQ(give(*second), expected);
+    EXPECT_EQ(give(*third), expected);
+  }
 }
 
 TEST_F(DeviceTest, aWorkspaceThatIsNotPlannedIsTheDevicesToo) {
@@ -321,9 +360,11 @@ TEST_F(DeviceTest, whatLiesInTheWrongSpaceIsRefused) {
        [](auto &, auto &p) {
          p.mutable_instructions(7)->mutable_output()->set_source(8);
        }},
-      {"it goes from 'host' to 'test', which only a copy on queue 'copy' may do",
+      {"it goes from 'host' to 'test', which only a copy on queue 'copy' may "
+       "do",
        [](auto &, auto &p) { p.mutable_instructions(0)->set_queue(0); }},
-      {"it goes from 'test' to 'host', which only a copy on queue 'copy' may do",
+      {"it goes from 'test' to 'host', which only a copy on queue 'copy' may "
+       "do",
        [](auto &, auto &p) {
          p.mutable_instructions(5)->mutable_collective()->set_source(8);
        }},

@@ -131,12 +131,17 @@ public:
   /// How long each copy takes to begin.
   std::chrono::milliseconds copyDelay{0};
   /// What was asked of it.
-  std::atomic<int> numWaits = 0, numCopies = 0, numFills = 0, numPinned = 0;
+  std::atomic<int> numWaits = 0, numCopies = 0, numFills = 0, numPinned = 0,
+                   numAllocations = 0;
+  /// What memoryId() says.
+  const void *sharesAs = nullptr;
   /// Lets polls fail from here on.
   std::atomic<bool> isLost = false;
 
   std::string_view space() const override { return name; }
+  const void *memoryId() const override { return sharesAs; }
   Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes) override {
+    ++numAllocations;
     return std::unique_ptr<DeviceMemory>(
         std::make_unique<TestMemory>(*this, bytes));
   }

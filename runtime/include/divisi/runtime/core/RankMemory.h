@@ -44,7 +44,8 @@ struct RankMemory {
   /// by messages.
   int64_t messages = 0;
   /// In memory spaces of devices: arenas, scratch, copies of globals, and what
-  /// collectives pack there.
+  /// collectives pack there. Sessions may share copies; each is counted as if
+  /// it were alone.
   int64_t device = 0;
 
   /// All of it.
@@ -100,7 +101,8 @@ using CollectiveUses = std::map<std::string, CollectiveUse>;
 /// as on loading, and none is prepared. Messages are counted as if each rank
 /// had a process of its own. Of calls in a memory space that no backend is for,
 /// no kernel is asked: they want no scratch and pack nothing; without backends
-/// only weights and arenas are counted. Invalid or Unsupported as Session::open.
+/// only weights and arenas are counted. Invalid or Unsupported as
+/// Session::open.
 Expected<std::vector<RankMemory>>
 predictMemory(const artifact::Manifest &manifest,
               std::span<const Backend *const> backends, int threads = 1);

@@ -82,6 +82,10 @@ public:
   /// then neither queues nor events.
   virtual bool isImmediate() const { return false; }
 
+  /// What its memory is: devices that return the same reach what each of them
+  /// has allocated. Null: no other device does.
+  virtual const void *memoryId() const { return nullptr; }
+
   /// Bytes of its space, of any value.
   virtual Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes) = 0;
   /// Bytes of the host that its copies reach well (pinned ones); the rank's
