@@ -118,4 +118,27 @@ def SearchRules : Pass<"search-rules", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divisi::nn::NNDialect"];
 }
 
+def DrawRules : Pass<"draw-rules", "::mlir::ModuleOp"> {
+  let summary = "apply proved rules at random places";
+  let description = [{
+    Precondition: as of `apply-rules`.
+
+    Effect: `steps` times, one of all places where a rule may be applied is
+    drawn by `seed`, whatever it costs, and the rule is applied there. What a
+    search could visit is thereby made, for comparing predicted times with
+    measured ones (bench/substitutions).
+
+    Postcondition: the values are equal, up to `class`. Equal input and options
+    give equal output.
+  }];
+  let options = [
+    Option<"seed", "seed", "uint64_t", "0", "of the random numbers">,
+    Option<"steps", "steps", "int64_t", "8", "how many rules are applied">,
+    Option<"numericClass", "class", "std::string", "\"reassociates\"",
+           "how rules may change numbers: bit-exact or reassociates">
+  ];
+  let statistics = [Statistic<"applied", "applied", "rules applied">];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
 #endif // DIVISI_PASSES_REWRITE_PASSES_TD
