@@ -28,11 +28,12 @@ public:
   /// Of `module`, whose updates do not change while this is used, nor the kinds
   /// of its globals. Others may come to it.
   explicit KnownValues(mlir::ModuleOp module);
+  virtual ~KnownValues() = default;
 
   /// Whether `value` is the same in every run.
-  bool isKnown(mlir::Value value) const;
+  virtual bool isKnown(mlir::Value value) const;
   /// Whether constants alone make it, so that its elements can be read now.
-  bool isConstant(mlir::Value value) const;
+  virtual bool isConstant(mlir::Value value) const;
 
 private:
   bool comesFrom(mlir::Value value, bool isParameterEnough) const;

@@ -10,9 +10,8 @@
 
 #include "dialects/NN/Known.h"
 #include "divisi/Optimize/Segments.h"
+#include "lib/Optimize/Tidy.h"
 
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
@@ -23,10 +22,7 @@ using namespace divisi::optimize;
 struct BestFirst::Impl {
   Impl(mlir::MLIRContext *context, rewrite::SiteFinder &sites,
        const DeviceKind &kind, SearchLimits limits)
-      : sites(sites), kind(kind), limits(limits), tidy(context) {
-    tidy.addPass(mlir::createCanonicalizerPass());
-    tidy.addPass(mlir::createCSEPass());
-  }
+      : sites(sites), kind(kind), limits(limits), tidy(context) {}
 
   Expected<bool> expand(const FoundProgram &from, const nn::KnownValues &known);
   Status add(FoundProgram program, const nn::KnownValues &known);
@@ -34,7 +30,7 @@ struct BestFirst::Impl {
   rewrite::SiteFinder &sites;
   const DeviceKind &kind;
   const SearchLimits limits;
-  mlir::PassManager tidy; ///< Brings a program into the form of Import.
+  Tidy tidy;
   /// Of one run: by price, then by when they were made.
   std::map<std::pair<Price, int64_t>, FoundProgram> open;
   llvm::DenseSet<uint64_t> seen;
@@ -53,9 +49,8 @@ static FoundProgram copyOf(const FoundProgram &program) {
 /// Queues a program unless it is known or too dear.
 Status BestFirst::Impl::add(FoundProgram program,
                             const nn::KnownValues &known) {
-  if (mlir::failed(tidy.run(*program.module))) {
-    return Status(ExitCode::Internal,
-                  "a rewritten program cannot be simplified");
+  if (Status status = tidy.run(*program.module); !status.isOk()) {
+    return status;
   }
   mlir::func::FuncOp function = functionOf(*program.module);
   if (!seen.insert(fingerprint(function)).second) {

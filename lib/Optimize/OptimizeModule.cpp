@@ -30,13 +30,15 @@ public:
             const std::vector<rewrite::Rule> &axioms,
             const OptimizeOptions &options)
       : module_(module), rules_(rules), options_(options),
-        sites_(rules, axioms),
+        sites_(rules, axioms), saturation_(module.getContext(), sites_, rules,
+                                           options_.kind, options_.saturation),
         search_(module.getContext(), sites_, options_.kind, options_.limits) {}
 
   Expected<OptimizeReport> run();
 
 private:
   Expected<bool> runOn(mlir::func::FuncOp entry, SegmentSizes sizes);
+  Expected<SearchResult> searchAnew(mlir::ModuleOp source);
   Expected<const SearchResult *> search(const TakenOut &taken);
   void count(const SearchResult &found, const Segment &segment);
 
@@ -44,12 +46,31 @@ private:
   const std::vector<rewrite::ProvedRule> &rules_;
   const OptimizeOptions options_;
   rewrite::SiteFinder sites_;
+  EqualitySaturation saturation_;
   BestFirst search_;
   std::map<std::string, SearchResult> known_; ///< By TakenOut::key.
   OptimizeReport report_;
 };
 
 } // namespace
+
+/// Takes what an e-graph has, and goes on from there program by program, which
+/// knows what is fused.
+Expected<SearchResult> Optimizer::searchAnew(mlir::ModuleOp source) {
+  auto grown = saturation_.run(source);
+  if (!grown) {
+    return grown.status();
+  }
+  auto found = search_.run(*grown->best.module);
+  if (!found) {
+    return found.status();
+  }
+  found->before = grown->before;
+  found->programs += grown->programs;
+  llvm::append_range(grown->best.steps, found->best.steps);
+  found->best.steps = std::move(grown->best.steps);
+  return found;
+}
 
 /// Null where the budget is used up.
 Expected<const SearchResult *> Optimizer::search(const TakenOut &taken) {
@@ -59,7 +80,7 @@ Expected<const SearchResult *> Optimizer::search(const TakenOut &taken) {
       report_.isComplete = false;
       return nullptr;
     }
-    auto found = search_.run(*taken.module);
+    auto found = searchAnew(*taken.module);
     if (!found) {
       return found.status();
     }

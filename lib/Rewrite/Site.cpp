@@ -29,37 +29,47 @@ static Status tooLate() {
   return declined("what it reads is made after others read its results");
 }
 
+std::vector<mlir::Value>
+divisi::rewrite::sourceResults(const SourceMatch &match,
+                               const CallGraph &source) {
+  std::vector<mlir::Value> results;
+  for (size_t number : source.results) {
+    size_t variables = match.variables.size();
+    results.push_back(number < variables
+                          ? match.variables[number]
+                          : match.nodes[number - variables]->getResult(0));
+  }
+  return results;
+}
+
 Site::Site(const Rule &rule, const SourceMatch &match, const Binding &binding,
            const nn::KnownValues &known)
     : rule_(rule), match_(match), binding_(binding), known_(known) {
-  for (size_t number : binding.source.results) {
-    size_t variables = rule.variables.size();
-    results_.push_back(number < variables
-                           ? match.variables[number]
-                           : match.nodes[number - variables]->getResult(0));
-  }
+  results_ = sourceResults(match, binding.source);
   findKept();
 }
 
-Status Site::checkVariables() const {
-  for (size_t i = 0; i != rule_.variables.size(); ++i) {
-    const Variable &variable = rule_.variables[i];
-    mlir::Value value = match_.variables[i];
+static Status checkVariables(const Rule &rule, const SourceMatch &match,
+                             const Binding &binding,
+                             const nn::KnownValues &known) {
+  for (size_t i = 0; i != rule.variables.size(); ++i) {
+    const Variable &variable = rule.variables[i];
+    mlir::Value value = match.variables[i];
     bool fits =
         variable.kind == VariableKind::Activation ||
-        (variable.kind == VariableKind::Weight ? known_.isKnown(value)
-                                               : known_.isConstant(value));
+        (variable.kind == VariableKind::Weight ? known.isKnown(value)
+                                               : known.isConstant(value));
     if (!fits) {
       return declined("'" + variable.name + "' is no " + spell(variable.kind));
     }
   }
-  for (const auto &[word, type] : binding_.types) {
+  for (const auto &[word, type] : binding.types) {
     bool isNarrow = rt::isFloatType(type) && rt::byteWidth(type) < 4;
-    if (isNarrow && rule_.numericClass == NumericClass::ChangesRange) {
+    if (isNarrow && rule.numericClass == NumericClass::ChangesRange) {
       return declined("it changes the range, of which " +
                       std::string(rt::stringify(type)) + " has little");
     }
-    if (isNarrow && rule_.numericClass == NumericClass::Discontinuous) {
+    if (isNarrow && rule.numericClass == NumericClass::Discontinuous) {
       return declined("rounding may turn over what it decides, and " +
                       std::string(rt::stringify(type)) + " rounds much");
     }
@@ -99,16 +109,23 @@ Status Site::checkEffort(const CallGraph &target,
   return declined("it would not take less");
 }
 
-Status Site::checkTarget(const CallGraph &target, bool mustTakeLess) const {
+static std::vector<bool> knownVariables(const SourceMatch &match,
+                                        const nn::KnownValues &values) {
   std::vector<bool> known;
-  for (mlir::Value variable : match_.variables) {
-    known.push_back(known_.isKnown(variable));
+  for (mlir::Value variable : match.variables) {
+    known.push_back(values.isKnown(variable));
   }
-  std::vector<bool> before = knownValues(binding_.source, known);
+  return known;
+}
+
+/// Whether the target may be where the source is.
+static Status checkTarget(const Binding &binding, const CallGraph &target,
+                          const std::vector<bool> &known) {
+  std::vector<bool> before = knownValues(binding.source, known);
   std::vector<bool> after = knownValues(target, known);
-  Instance instance{binding_.variables, binding_.source, target};
+  Instance instance{binding.variables, binding.source, target};
   for (auto [source, result] :
-       llvm::zip_equal(binding_.source.results, target.results)) {
+       llvm::zip_equal(binding.source.results, target.results)) {
     if (!(instance.form(instance.source, source) ==
           instance.form(instance.target, result))) {
       return declined("the target has another type");
@@ -118,21 +135,37 @@ Status Site::checkTarget(const CallGraph &target, bool mustTakeLess) const {
       return declined("a result would no longer be the same in every run");
     }
   }
-  return mustTakeLess ? checkEffort(target, known) : Status();
+  return Status();
 }
 
-Status Site::check(Instantiator &instantiator, bool mustTakeLess) {
-  if (Status status = checkVariables(); !status.isOk()) {
+Expected<CallGraph> divisi::rewrite::targetAt(const Rule &rule,
+                                              const SourceMatch &match,
+                                              const Binding &binding,
+                                              const nn::KnownValues &known,
+                                              Instantiator &instantiator) {
+  if (Status status = checkVariables(rule, match, binding, known);
+      !status.isOk()) {
     return status;
   }
-  auto target =
-      instantiator.instantiate(rule_, rule_.target, binding_.variables,
-                               binding_.assignment, binding_.types);
+  auto target = instantiator.instantiate(rule, rule.target, binding.variables,
+                                         binding.assignment, binding.types);
   if (!target) {
     return target.status();
   }
-  if (Status status = checkTarget(*target, mustTakeLess); !status.isOk()) {
-    return status;
+  Status status = checkTarget(binding, *target, knownVariables(match, known));
+  return status.isOk() ? std::move(target) : Expected<CallGraph>(status);
+}
+
+Status Site::check(Instantiator &instantiator, bool mustTakeLess) {
+  auto target = targetAt(rule_, match_, binding_, known_, instantiator);
+  if (!target) {
+    return target.status();
+  }
+  if (mustTakeLess) {
+    Status status = checkEffort(*target, knownVariables(match_, known_));
+    if (!status.isOk()) {
+      return status;
+    }
   }
   return findPlace() ? Status() : tooLate();
 }

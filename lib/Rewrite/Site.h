@@ -21,6 +21,17 @@
 
 namespace divisi::rewrite {
 
+/// What the target is at a match, in a program or an e-graph. Fails, saying
+/// why, where the rule may not be applied.
+Expected<CallGraph> targetAt(const Rule &rule, const SourceMatch &match,
+                             const Binding &binding,
+                             const nn::KnownValues &known,
+                             Instantiator &instantiator);
+
+/// The values that are the results of the source.
+std::vector<mlir::Value> sourceResults(const SourceMatch &match,
+                                       const CallGraph &source);
+
 /// A match of one rule, its binding, and what its target is there.
 class Site {
 public:
@@ -38,12 +49,10 @@ public:
   std::vector<mlir::Location> locations() const;
 
 private:
-  Status checkVariables() const;
   void findKept();
   bool isGone(mlir::Operation *op) const;
   Status checkEffort(const CallGraph &target,
                      const std::vector<bool> &known) const;
-  Status checkTarget(const CallGraph &target, bool mustTakeLess) const;
   mlir::Operation *findPlace() const;
   bool hoist(mlir::Value value, mlir::Operation *before) const;
   std::vector<std::string> chain() const;

@@ -8,6 +8,7 @@
 
 #include "divisi/Rewrite/Sites.h"
 
+#include "divisi/Rules/GraphBuilder.h"
 #include "lib/Rewrite/Site.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -106,4 +107,64 @@ SiteFinder::apply(mlir::func::FuncOp function, const nn::KnownValues &known,
   return status.isOk()
              ? Expected<std::vector<mlir::Location>>(std::move(results))
              : status;
+}
+
+std::optional<ClassSite> SiteFinder::at(const ProvedRule &rule,
+                                        const nn::KnownValues &known,
+                                        std::vector<Operation *> nodes,
+                                        std::vector<mlir::Value> variables) {
+  SourceMatch match{std::move(nodes), std::move(variables)};
+  auto binding = bindNames(rule, match, impl_->instantiator);
+  if (!binding ||
+      !targetAt(rule.rule, match, *binding, known, impl_->instantiator)) {
+    return std::nullopt;
+  }
+  std::vector<mlir::Value> results = sourceResults(match, binding->source);
+  return ClassSite{std::move(match.nodes), std::move(match.variables),
+                   std::move(results), std::move(binding->assignment),
+                   std::move(binding->types)};
+}
+
+bool SiteFinder::findIn(const Definitions &definitions,
+                        const nn::KnownValues &known, size_t rule,
+                        Operation *root, Look isNew,
+                        llvm::function_ref<bool(ClassSite)> visit) {
+  const ProvedRule &proved = impl_->rules[rule];
+  return findSource(proved.rule, root, definitions, impl_->commutative,
+                    [&](const SourceMatch &match) {
+                      if (!isNew(match.nodes, match.variables)) {
+                        return false;
+                      }
+                      auto site =
+                          at(proved, known, match.nodes, match.variables);
+                      return site && visit(std::move(*site));
+                    });
+}
+
+std::string SiteFinder::rootOf(size_t rule) const {
+  return "nn." + rootOperator(impl_->rules[rule].rule);
+}
+
+const std::set<std::string> &SiteFinder::commutative() const {
+  return impl_->commutative;
+}
+
+Expected<BuiltTarget> SiteFinder::build(mlir::OpBuilder &builder,
+                                        mlir::Location location,
+                                        const Rule &rule,
+                                        const ClassSite &site) {
+  GraphBuilder graph(builder, location, site.assignment, site.types);
+  auto target = graph.run(rule, rule.target, site.variables);
+  BuiltTarget built;
+  llvm::append_range(built.operators, graph.operators());
+  if (!target) {
+    for (Operation *op : llvm::reverse(built.operators)) {
+      op->erase();
+    }
+    return target.status();
+  }
+  for (size_t number : target->results) {
+    built.results.push_back(graph.value(number));
+  }
+  return built;
 }

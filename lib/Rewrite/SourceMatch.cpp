@@ -62,10 +62,11 @@ namespace {
 /// and each choice is taken back when what follows fails.
 class Finder {
 public:
-  Finder(const Rule &rule, const std::set<std::string> &commutative,
+  Finder(const Rule &rule, const Definitions &definitions,
+         const std::set<std::string> &commutative,
          llvm::function_ref<bool(const SourceMatch &)> visit)
-      : rule_(rule), commutative_(commutative), visit_(visit),
-        sinks_(sinksOf(rule.source)) {
+      : rule_(rule), definitions_(definitions), commutative_(commutative),
+        visit_(visit), sinks_(sinksOf(rule.source)) {
     for (size_t i = 0; i != rule.variables.size(); ++i) {
       variables_[rule.variables[i].name] = i;
     }
@@ -88,11 +89,11 @@ private:
                  size_t sink);
 
   const Rule &rule_;
+  const Definitions &definitions_;
   const std::set<std::string> &commutative_;
   llvm::function_ref<bool(const SourceMatch &)> visit_;
   std::vector<size_t> sinks_;
   std::map<std::string, size_t> variables_, nodes_;
-  mlir::Block *block_ = nullptr;
   SourceMatch match_;
 };
 
@@ -139,9 +140,6 @@ static bool isSplat(Operation *op, const Node &node) {
 bool Finder::solveNode(size_t node, Operation *op, std::vector<Goal> goals,
                        size_t sink) {
   const Node &wanted = rule_.source.nodes[node];
-  if (!op || op->getBlock() != block_) {
-    return false;
-  }
   if (match_.nodes[node]) {
     return match_.nodes[node] == op && solve(std::move(goals), sink);
   }
@@ -178,8 +176,9 @@ bool Finder::solve(std::vector<Goal> goals, size_t sink) {
   goals.pop_back();
   auto variable = variables_.find(name);
   if (variable == variables_.end()) {
-    return solveNode(nodes_.at(name), value.getDefiningOp(), std::move(goals),
-                     sink);
+    return definitions_.anyOf(value, [&](Operation *op) {
+      return solveNode(nodes_.at(name), op, goals, sink);
+    });
   }
   mlir::Value &bound = match_.variables[variable->second];
   if (bound) {
@@ -197,21 +196,49 @@ bool Finder::nextSink(size_t sink) {
   if (sink == sinks_.size()) {
     return visit_(match_);
   }
-  for (Operation &op : *block_) {
-    if (solveNode(sinks_[sink], &op, {}, sink)) {
-      return true;
-    }
-  }
-  return false;
+  const std::string &name = rule_.source.nodes[sinks_[sink]].op;
+  return definitions_.anyNamed(
+      name.empty() ? "nn.constant" : "nn." + name,
+      [&](Operation *op) { return solveNode(sinks_[sink], op, {}, sink); });
 }
 
 bool Finder::run(Operation *root) {
-  block_ = root->getBlock();
   return solveNode(sinks_.front(), root, {}, 0);
 }
+
+namespace {
+
+/// What a program says: each value has one operator.
+class BlockDefinitions : public Definitions {
+public:
+  explicit BlockDefinitions(mlir::Block &block) : block_(block) {}
+
+  bool anyOf(mlir::Value value, Visit visit) const override {
+    Operation *op = value.getDefiningOp();
+    return op && op->getBlock() == &block_ && visit(op);
+  }
+  bool anyNamed(llvm::StringRef name, Visit visit) const override {
+    return llvm::any_of(block_, [&](Operation &op) {
+      return op.getName().getStringRef() == name && visit(&op);
+    });
+  }
+
+private:
+  mlir::Block &block_;
+};
+
+} // namespace
 
 bool divisi::rewrite::findSource(
     const Rule &rule, Operation *root, const std::set<std::string> &commutative,
     llvm::function_ref<bool(const SourceMatch &)> visit) {
-  return Finder(rule, commutative, visit).run(root);
+  return findSource(rule, root, BlockDefinitions(*root->getBlock()),
+                    commutative, visit);
+}
+
+bool divisi::rewrite::findSource(
+    const Rule &rule, Operation *root, const Definitions &definitions,
+    const std::set<std::string> &commutative,
+    llvm::function_ref<bool(const SourceMatch &)> visit) {
+  return Finder(rule, definitions, commutative, visit).run(root);
 }

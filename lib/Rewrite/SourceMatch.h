@@ -9,6 +9,7 @@
 #ifndef DIVISI_LIB_REWRITE_SOURCEMATCH_H
 #define DIVISI_LIB_REWRITE_SOURCEMATCH_H
 
+#include "divisi/Rewrite/Definitions.h"
 #include "divisi/Rules/Rule.h"
 
 #include "mlir/IR/Operation.h"
@@ -36,6 +37,12 @@ std::set<std::string> commutativeOperators(const std::vector<Rule> &axioms);
 /// `root`, until it returns true; whether it did. Operands of `commutative`
 /// operators match in both orders.
 bool findSource(const Rule &rule, mlir::Operation *root,
+                const std::set<std::string> &commutative,
+                llvm::function_ref<bool(const SourceMatch &)> visit);
+
+/// The same among the operators of `definitions`, of which `root` is one.
+bool findSource(const Rule &rule, mlir::Operation *root,
+                const Definitions &definitions,
                 const std::set<std::string> &commutative,
                 llvm::function_ref<bool(const SourceMatch &)> visit);
 

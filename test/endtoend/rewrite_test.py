@@ -62,13 +62,13 @@ def test_rules_are_explained_and_dumps_resumed(divisi):
     divisi("compile", m.onnx, *m.shapes, *GPUS, "--rewrite", "search", "-o",
            "m.divisi", "--dump-after", "rewrite", "--dump-to", ".")
     said = divisi("explain", "m.divisi").out
-    assert re.search(r"rule +merge-three-matmuls-of-one-input of Divisi "
+    assert re.search(r"rule +merge-matmuls-of-one-input of Divisi "
                      r"\(reassociates\): applied 2 times: ", said), said
     assert re.search(r"rewriting +predicted to take \S+ us a run on one device "
                      r"instead of \S+ us, \S+ % less\n", said), said
     why = divisi("explain", "m.divisi", "--why", "nn.slice").out
-    assert ("  made by merge-three-matmuls-of-one-input of Divisi "
-            "(reassociates), then slice-of-slice of Divisi (bit-exact)\n"
+    assert ("  made by merge-matmuls-of-one-input of Divisi "
+            "(reassociates)\n"
             in why), why
     divisi("compile", f"{m.name}.rewrite.mlir", "--data", m.onnx, *GPUS, "-o",
            "again.divisi")
@@ -91,7 +91,7 @@ def test_what_rewriting_saves(divisi):
                   for mode in ("off", "joint"))
     assert report["saving"] == {"devices": 2, "nanoseconds_before": off,
                                 "nanoseconds_after": joint}
-    assert {"merge-three-matmuls-of-one-input"} < {
+    assert {"merge-matmuls-of-one-input"} < {
         rule for row in report["rows"] for rule in row["rules"]}
     said = divisi("explain", m.onnx, *m.shapes, "--devices", 1, "--rewrite",
                   "greedy", "--summary").out
@@ -134,7 +134,8 @@ def test_rewritten_programs_are_checked(divisi):
     said = divisi("check", m.onnx, *m.shapes, *GPUS, "--rewrite", "search").out
     assert re.search(
         r"^the rewritten program on one device: equal\n"
-        r"  rule merge-three-matmuls-of-one-input of Divisi \(reassociates\) "
+        r"(  rule .*\n)*"
+        r"  rule merge-matmuls-of-one-input of Divisi \(reassociates\) "
         r"applied 2 times\n(  rule .*\n)*  logits .* allowed 0\.0.*\n"
         r"the plan found: equal\n  logits ", said), said
     said = json.loads(divisi("check", m.onnx, *m.shapes, "--devices", 2,
@@ -181,9 +182,10 @@ def test_what_keeps_bits_is_compared_by_bits(divisi):
     divisi("plan", transposed(divisi), "--rewrite", "search", "-o", "p",
            "--dump-after", "rewrite", "--dump-to", ".")
     check = "check", "t.rewrite.mlir", "--before", "t.onnx"
-    assert ("rule activate-before-transposing of Divisi (bit-exact) applied 1 "
-            "time\n  y  f32[6, 4]  largest error 0, allowed 0\n"
-            in divisi(*check).out)
+    assert re.search(
+        r"rule activate-before-transposing of Divisi \(bit-exact\) applied 1 "
+        r"time\n(  rule .* \(bit-exact\) .*\n)*"
+        r"  y  f32\[6, 4\]  largest error 0, allowed 0\n", divisi(*check).out)
     dump = divisi.path("t.rewrite.mlir")
     dump.write_text(dump.read_text().replace("1.000000e-01", "0.10000001"))
     assert "allowed 0" in divisi(*check, exits=DIFFERS).out

@@ -16,7 +16,7 @@
 #ifndef DIVISI_OPTIMIZE_OPTIMIZEMODULE_H
 #define DIVISI_OPTIMIZE_OPTIMIZEMODULE_H
 
-#include "divisi/Optimize/BestFirst.h"
+#include "divisi/Optimize/EqualitySaturation.h"
 #include "divisi/Rules/ProofRecord.h"
 
 #include <string>
@@ -26,8 +26,9 @@ namespace divisi::optimize {
 
 /// How a module is searched.
 struct OptimizeOptions {
-  DeviceKind kind;     ///< What programs are priced for.
-  SearchLimits limits; ///< Of the search of one segment.
+  DeviceKind kind;             ///< What programs are priced for.
+  SaturationLimits saturation; ///< Of the e-graph of one segment.
+  SearchLimits limits;         ///< Of the search that goes on from there.
   /// Programs that are made in all. A search that has begun goes on to its own
   /// limit.
   int64_t programs = 20000;

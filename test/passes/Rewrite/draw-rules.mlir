@@ -1,9 +1,9 @@
 // Rules at places that a seed draws: equal seeds give equal programs.
-// RUN: divisi-opt %s "--draw-rules=seed=1 steps=3" | FileCheck %s
-// RUN: divisi-opt %s "--draw-rules=seed=1 steps=3" > %t.1
-// RUN: divisi-opt %s "--draw-rules=seed=1 steps=3" > %t.2
+// RUN: divisi-opt %s "--draw-rules=seed=2 steps=3" | FileCheck %s
+// RUN: divisi-opt %s "--draw-rules=seed=2 steps=3" > %t.1
+// RUN: divisi-opt %s "--draw-rules=seed=2 steps=3" > %t.2
 // RUN: diff %t.1 %t.2
-// RUN: divisi-opt %s "--draw-rules=seed=2 steps=3" > %t.3
+// RUN: divisi-opt %s "--draw-rules=seed=3 steps=3" > %t.3
 // RUN: not diff %t.1 %t.3
 // RUN: divisi-opt %s "--draw-rules=steps=0" | FileCheck %s --check-prefix=NONE
 // RUN: not divisi-opt %s --draw-rules=class=any 2>&1 | FileCheck %s --check-prefix=CLASS
