@@ -153,4 +153,44 @@ llvm::SmallVector<uint32_t, 6> GridLinks::alikeAxes() const {
   return alike;
 }
 
+/// Whether axes of `other`, one per axis, may stand for these.
+bool GridLinks::matches(const GridLinks &other,
+                        llvm::ArrayRef<uint32_t> axes) const {
+  for (auto [axis, name] : llvm::enumerate(axes)) {
+    if (grid_.axes()[axis].size != other.grid_.axes()[name].size) {
+      return false;
+    }
+  }
+  for (uint64_t set = 0; set != reaches_.size(); ++set) {
+    uint64_t named = 0;
+    for (auto [axis, name] : llvm::enumerate(axes)) {
+      named |= (set >> axis & 1) << name;
+    }
+    if (reaches_[set] != other.reaches_[named]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<llvm::SmallVector<uint32_t, 6>>
+GridLinks::matchAxes(const GridLinks &other) const {
+  auto hasWeights = [](const GridAxis &axis) { return !axis.weights.empty(); };
+  bool isWeighted = llvm::any_of(grid_.axes(), hasWeights) ||
+                    llvm::any_of(other.grid_.axes(), hasWeights);
+  if (isWeighted || reaches_.empty() ||
+      reaches_.size() != other.reaches_.size() ||
+      memoryBytesPerSecond_ != other.memoryBytesPerSecond_) {
+    return std::nullopt;
+  }
+  llvm::SmallVector<uint32_t, 6> axes(grid_.numAxes());
+  std::iota(axes.begin(), axes.end(), 0);
+  do {
+    if (matches(other, axes)) {
+      return axes;
+    }
+  } while (std::next_permutation(axes.begin(), axes.end()));
+  return std::nullopt;
+}
+
 } // namespace divisi

@@ -18,11 +18,13 @@
 namespace divisi::plan {
 
 EdgeMatrices::EdgeMatrices(const Grid &grid, const GridLinks &links,
-                           KindMemories memories, const LayoutPool &pool,
+                           KeptRouters *routers, KindMemories memories,
+                           const LayoutPool &pool,
                            std::vector<search::Matrix> &matrices,
                            std::function<bool()> isStruck,
                            std::function<void()> tell)
-    : grid_(grid), stepPrices_(stepPrices(grid, links)),
+    : grid_(grid), links_(std::make_shared<GridLinks>(links)),
+      stepPrices_(stepPrices(grid, links)), routers_(routers),
       memories_(std::move(memories)), pool_(pool), matrices_(matrices),
       isStruck_(std::move(isStruck)), tell_(std::move(tell)) {}
 
@@ -41,8 +43,9 @@ namespace {
 /// What routes between the layouts of a class cost, each asked for once.
 class ClassPrices {
 public:
-  ClassPrices(const TensorClass &tensor, Router &router)
-      : tensor_(tensor), router_(router),
+  ClassPrices(const TensorClass &tensor, std::vector<Layout> layouts,
+              Router &router)
+      : tensor_(tensor), layouts_(std::move(layouts)), router_(router),
         prices_(tensor.layouts.size() * tensor.layouts.size(), kUnknown) {}
 
   int64_t price(unsigned from, unsigned to, int64_t repeats);
@@ -50,6 +53,7 @@ public:
 private:
   static constexpr int64_t kUnknown = -1, kNoWay = -2;
   const TensorClass &tensor_;
+  std::vector<Layout> layouts_; ///< As the router calls them.
   Router &router_;
   std::vector<int64_t> prices_; ///< In nanoseconds.
 };
@@ -96,8 +100,8 @@ int64_t ClassPrices::price(unsigned from, unsigned to, int64_t repeats) {
   if (known == kUnknown) {
     std::optional<int64_t> nanoseconds =
         from == to ? 0
-                   : router_.price(tensor_.shape, tensor_.bits,
-                                   tensor_.layouts[from], tensor_.layouts[to]);
+                   : router_.price(tensor_.shape, tensor_.bits, layouts_[from],
+                                   layouts_[to]);
     known = nanoseconds ? *nanoseconds : kNoWay;
   }
   return known == kNoWay ? search::kInfeasible : costOf(known, repeats);
@@ -163,7 +167,27 @@ int64_t ClassBytes::bytes(EdgeMatrices::Bytes which, unsigned from,
 void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
                              llvm::function_ref<bool()> goesOn) {
   const TensorClass &tensor = pool_.get(tensorClass);
-  ClassPrices prices(tensor, router);
+  if (!routers_) {
+    fillClass(tensorClass, router, tensor.layouts, router, goesOn);
+    return;
+  }
+  ClassRouter known = routers_->take(links_, stepPrices_, tensor);
+  std::vector<Layout> layouts;
+  for (const Layout &layout : tensor.layouts) {
+    layouts.push_back(renamed(layout, known.names));
+  }
+  fillClass(tensorClass, known.isOwn() ? *known.router : router,
+            std::move(layouts), *known.router, goesOn);
+  routers_->give(std::move(known), tensor);
+}
+
+/// Routes are those of `router`; prices those of `known`, which calls the
+/// layouts as `names` does.
+void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
+                             std::vector<Layout> names, Router &known,
+                             llvm::function_ref<bool()> goesOn) {
+  const TensorClass &tensor = pool_.get(tensorClass);
+  ClassPrices prices(tensor, std::move(names), known);
   std::vector<ClassBytes> kinds;
   for (const KindMemory &memory : memories_) {
     kinds.emplace_back(grid_, memory, tensor, router);

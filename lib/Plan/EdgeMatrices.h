@@ -10,6 +10,7 @@
 #define DIVISI_LIB_PLAN_EDGEMATRICES_H
 
 #include "Choices.h"
+#include "KeptRouters.h"
 #include "KindMemory.h"
 
 #include "divisi/Cluster/GridLinks.h"
@@ -53,10 +54,11 @@ struct Port {
 class EdgeMatrices {
 public:
   /// fill() ends early once `isStruck`, which any thread may ask; what is
-  /// filled then is of no use. It calls `tell` now and then. All that is named
-  /// must outlive it.
-  EdgeMatrices(const Grid &grid, const GridLinks &links, KindMemories memories,
-               const LayoutPool &pool, std::vector<search::Matrix> &matrices,
+  /// filled then is of no use. It calls `tell` now and then. Routers are taken
+  /// of `routers`, which may be null. All that is named must outlive it.
+  EdgeMatrices(const Grid &grid, const GridLinks &links, KeptRouters *routers,
+               KindMemories memories, const LayoutPool &pool,
+               std::vector<search::Matrix> &matrices,
                std::function<bool()> isStruck, std::function<void()> tell);
 
   /// Of what it takes to bring a tensor of the class from one to the other so
@@ -106,9 +108,14 @@ private:
   uint32_t request(PortKey key);
   void fillClass(unsigned tensorClass, Router &router,
                  llvm::function_ref<bool()> goesOn);
+  void fillClass(unsigned tensorClass, Router &router,
+                 std::vector<Layout> names, Router &known,
+                 llvm::function_ref<bool()> goesOn);
 
   Grid grid_;
+  std::shared_ptr<const GridLinks> links_;
   StepPrices stepPrices_;
+  KeptRouters *routers_;
   KindMemories memories_;
   const LayoutPool &pool_;
   std::vector<search::Matrix> &matrices_;

@@ -133,6 +133,10 @@ void GridSearch::take(Look &look) const {
   }
   ViewRequest request = {grid.view, grid.memory.ladder(),
                          std::move(grid.planning), measurer_.isAble()};
+  // Those of large problems take much memory.
+  if (grids_.size() > 1 && !isLarge()) {
+    request.routers = routers_.get();
+  }
   if (best_) {
     request.below = nanosecondsOf(best_->outcome.solution.cost);
     request.least = grid.least;

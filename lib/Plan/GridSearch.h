@@ -94,6 +94,7 @@ private:
   const search::Solver &solver_;
   const PlanMeasurer &measurer_;
   std::vector<Candidate> grids_;
+  std::unique_ptr<KeptRouters> routers_ = std::make_unique<KeptRouters>();
   std::optional<double> deadline_; ///< That was given.
   int64_t left_;                   ///< Of the budget of work.
   /// Of what grids may take that win seldom; set once the others are done.

@@ -199,7 +199,8 @@ FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
   } else if (auto planning = makeProblem(inputs, options,
                                          {.memory = detailOf(view),
                                           .below = request.below,
-                                          .least = request.least})) {
+                                          .least = request.least,
+                                          .routers = request.routers})) {
     fit.planning = std::make_shared<PlanningProblem>(std::move(*planning));
   } else {
     return fit;

@@ -97,6 +97,8 @@ struct ViewRequest {
   /// As in ProblemRequest, of a problem that is not known yet.
   std::optional<int64_t> below;
   int64_t least = 0;
+  /// Of earlier problems, if any.
+  KeptRouters *routers = nullptr;
 };
 
 /// Solves the problem of `inputs` as `request` says.

@@ -244,6 +244,7 @@ plan::makeProblem(const PlanningInputs &inputs, const PlanOptions &options,
   planning.memories = memoriesOf(inputs, options);
   planning.maxStrategies = options.maxStrategies;
   planning.names = request.names;
+  planning.routers = request.routers;
   planning.control = request.isControlled ? &options.control : nullptr;
   planning.present = request.present;
   std::optional<PlanningProblem> problem = buildProblem(

@@ -144,6 +144,8 @@ struct ProblemRequest {
   /// Only plans that take no more nanoseconds are wanted; all if not said.
   std::optional<int64_t> below;
   int64_t least = 0; ///< operatorBound, or less.
+  /// Of earlier problems, if any.
+  KeptRouters *routers = nullptr;
   /// Whether the options may cut the building short, and hear of it.
   bool isControlled = true;
 };

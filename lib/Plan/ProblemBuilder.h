@@ -58,6 +58,8 @@ struct ProblemOptions {
   MemoryDetail memory = MemoryDetail::All;
   size_t maxStrategies = 1024;
   bool names = false; ///< For people who read the problem.
+  /// Of earlier problems, if any.
+  KeptRouters *routers = nullptr;
   /// May cut the building short; null: nothing does.
   const PlanControl *control = nullptr;
   /// Strategies and places that are among the choices, whatever the rules

@@ -27,9 +27,9 @@ public:
         fixed_(fixed), options_(options),
         maker_(grid, pace, rules, planning_.pool, options.memories),
         matrices_(
-            grid, options.links, options.memories, planning_.pool,
-            planning_.problem.matrices, [this] { return isStruck(); },
-            [this] { goesOn(); }) {}
+            grid, options.links, options.routers, options.memories,
+            planning_.pool, planning_.problem.matrices,
+            [this] { return isStruck(); }, [this] { goesOn(); }) {}
 
   /// The problem; nothing if ProblemOptions::control cut the building short.
   std::optional<PlanningProblem> build();

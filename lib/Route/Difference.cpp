@@ -74,8 +74,14 @@ SmallVector<RouteSpace::Unit, 3> movingUnits(const Grid &grid,
     for (const DimLayout &dim : layout->dims) {
       append_range(moving, dim.axes);
     }
-    append_range(moving, layout->partialAxes);
+    if (!merge) {
+      append_range(moving, layout->partialAxes);
+    }
   }
+  // What is merged does not depend on how axes are called: those that are
+  // partial have no order, but where they split a dimension of the other.
+  append_range(moving, from.partialAxes);
+  append_range(moving, to.partialAxes);
   SmallVector<bool> seen(grid.numAxes(), false);
   erase_if(moving, [&](AxisId axis) {
     bool skip = seen[axis.index] || common[axis.index].dim != inNothing;

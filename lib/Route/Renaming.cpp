@@ -95,7 +95,7 @@ static void renameAxes(MutableArrayRef<AxisId> axes, ArrayRef<uint32_t> names) {
   }
 }
 
-Layout Renaming::rename(const Layout &layout, ArrayRef<uint32_t> names) {
+Layout renamed(const Layout &layout, ArrayRef<uint32_t> names) {
   Layout result = layout;
   for (DimLayout &dim : result.dims) {
     renameAxes(dim.axes, names);
@@ -120,7 +120,7 @@ Route Renaming::undo(Route route) const {
     if (!followsDimension(step.kind)) {
       llvm::sort(step.axes);
     }
-    step.result = rename(step.result, old);
+    step.result = renamed(step.result, old);
   }
   return route;
 }

@@ -36,11 +36,9 @@ public:
   /// Whether every axis keeps its name.
   bool isIdentity() const;
   /// `layout` in the new names.
-  Layout apply(const Layout &layout) const { return rename(layout, names_); }
+  Layout apply(const Layout &layout) const { return renamed(layout, names_); }
   /// A route between layouts in the new names, in the old ones.
   Route undo(Route route) const;
-  /// `layout` with each axis called as `names` says by its number.
-  static Layout rename(const Layout &layout, llvm::ArrayRef<uint32_t> names);
   /// All ways to give those of `axes` that are alike each other's names, the
   /// first being to leave them: per axis of the grid, its name.
   static std::vector<Names> all(llvm::ArrayRef<uint32_t> alike,

@@ -109,9 +109,9 @@ void RouteGraph::findImages() {
   for (const auto &names : Renaming::all(prices_.alike, axes)) {
     std::vector<NodeId> &image = images_.emplace_back();
     for (NodeId node = 0; node != numNodes_; ++node) {
-      image.push_back(images_.size() == 1 ? node
-                                          : ids_.at(Renaming::rename(
-                                                nodes_[node]->layout, names)));
+      image.push_back(images_.size() == 1
+                          ? node
+                          : ids_.at(renamed(nodes_[node]->layout, names)));
     }
   }
   for (NodeId node = 0; node != numNodes_; ++node) {

@@ -129,7 +129,7 @@ TEST_F(FusionPlanTest, OnlyWholeTensorsInEqualLayoutsAreFused) {
   std::vector<ApartTime> used = {10, 20, 30, std::nullopt};
   std::vector<search::Matrix> matrices;
   EdgeMatrices edges(
-      grid_.grid, grid_.links, {KindMemory()}, pool, matrices,
+      grid_.grid, grid_.links, nullptr, {KindMemory()}, pool, matrices,
       [] { return false; }, [] {});
   Port from{0, &layouts, &made}, to{1, &layouts, &used};
   uint32_t index = edges.aparts(tensor, from, to);

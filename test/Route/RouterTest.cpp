@@ -342,3 +342,47 @@ TEST(RouterTest, RandomRoutesOnManyAxesEndAsAsked) {
     }
   }
 }
+
+/// The axes of `g` in another order.
+static Grid shuffled(Dice &dice, const Grid &g) {
+  llvm::SmallVector<GridAxis, 4> axes(g.axes());
+  for (size_t i = axes.size(); i > 1; --i) {
+    std::swap(axes[i - 1], axes[size_t(dice.roll(0, int64_t(i) - 1))]);
+  }
+  return Grid(axes);
+}
+
+TEST(RouterTest, AxesThatMatchTakeAsLong) {
+  int matched = 0, moved = 0;
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    Dice dice(seed);
+    Grid g = dice.grid(4, 3);
+    Grid other = shuffled(dice, g);
+    auto shape = dice.shape(4);
+    // Nodes of as many devices as some axes have.
+    int64_t inner = 1;
+    for (int64_t axis = dice.roll(0, g.numAxes()); axis < g.numAxes(); ++axis) {
+      inner *= g.axes()[axis].size;
+    }
+    Cluster machine = machineOf({{inner, 1e11}, {1 << 10, 1e9}});
+    GridLinks links(machine, g), others(machine, other);
+    auto names = links.matchAxes(others);
+    if (!names) {
+      continue;
+    }
+    ++matched;
+    Router router(g, stepPrices(g, links));
+    Router named(other, stepPrices(other, others));
+    for (int pair = 0; pair < 8; ++pair) {
+      Layout from = dice.layout(g, shape, /*gaps=*/false);
+      Layout to = dice.layout(g, shape, /*gaps=*/false);
+      std::optional<int64_t> price = router.price(shape, 32, from, to);
+      EXPECT_EQ(price, named.price(shape, 32, renamed(from, *names),
+                                   renamed(to, *names)))
+          << from.str(g) << " to " << to.str(g) << ", seed " << seed;
+      moved += !llvm::is_sorted(*names) && price.value_or(0) > 0;
+    }
+  }
+  EXPECT_GT(matched, 50);
+  EXPECT_GT(moved, 50);
+}

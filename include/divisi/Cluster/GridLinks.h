@@ -18,6 +18,8 @@
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Layout/Grid.h"
 
+#include <optional>
+
 namespace divisi {
 
 /// How far a group of devices reaches; of several groups the worst.
@@ -52,6 +54,14 @@ public:
   /// Per axis, the first of those of its size that may change places with it:
   /// groups reach equally far. Axes with weights are like no other.
   llvm::SmallVector<uint32_t, 6> alikeAxes() const;
+  /// Per axis, one of `other`, of the same cluster, as which it may be taken:
+  /// all groups of the axes reach as far as groups of those. The axes
+  /// themselves where they may be; nothing if there are none, or too many to
+  /// look at, or some have weights.
+  std::optional<llvm::SmallVector<uint32_t, 6>>
+  matchAxes(const GridLinks &other) const;
+  /// Whose links they are.
+  const Grid &grid() const { return grid_; }
   /// Of the cluster, innermost first.
   llvm::ArrayRef<LinkLevel> levels() const { return levels_; }
   /// Of the slowest device of the grid.
@@ -59,6 +69,7 @@ public:
 
 private:
   bool areAlike(AxisId a, AxisId b) const;
+  bool matches(const GridLinks &other, llvm::ArrayRef<uint32_t> axes) const;
   Reach computeReach(llvm::ArrayRef<AxisId> inside) const;
 
   Grid grid_;

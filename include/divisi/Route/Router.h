@@ -28,6 +28,9 @@
 
 namespace divisi {
 
+/// `layout` with each axis called as `names` says by its number.
+Layout renamed(const Layout &layout, llvm::ArrayRef<uint32_t> names);
+
 /// One step of a route. The source is the previous step's `result`.
 struct Step {
   StepKind kind = StepKind::Slice; ///< What is done.
