@@ -103,8 +103,9 @@ struct PlanningProblem {
   std::vector<FusionEdge> fusions;
   /// Times of the problem in one of the dataflow (Lifetimes.h).
   int64_t positions = 1;
-  /// What programs may not hold: results of operators that are computed in one
-  /// call with their users, or where the caller wants them. Nodes, and edges.
+  /// What programs may not hold: inputs, which are the caller's, and results of
+  /// operators that are computed in one call with their users, or where the
+  /// caller wants them. Nodes, and edges.
   std::vector<unsigned> elidedNodes, elidedEdges;
   size_t cappedTensors = 0; ///< Those that could rest in more places.
 

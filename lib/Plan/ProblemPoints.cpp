@@ -161,6 +161,7 @@ void ProblemBuilder::addPoint(unsigned index) {
       layoutsOf(planning_.pool, classOf(tensor), ids);
   if (tensor.isInput) {
     addHostCopies(tensor, ids, planning_.valueNodes[index]);
+    planning_.elidedNodes.push_back(planning_.valueNodes[index]);
   }
   if (tensor.isGiven) {
     takeNothing(planning_.problem.nodes[planning_.valueNodes[index]]);

@@ -73,6 +73,20 @@ def test_more_memory_is_never_slower(planned, name, devices, count):
         assert other.nanoseconds <= least * (1 + GAP), limit
 
 
+@pytest.mark.parametrize("name, devices, part", [
+    ("resnet", 4, 0.744)] + [pytest.param(*case, marks=pytest.mark.whole)
+                             for case in [("resnet", 4, 0.8), ("resnet", 4, 0.9),
+                                          ("segformer", 2, 0.9), ("vit", 3, 0.9)]])
+def test_what_a_plan_holds_is_limit_enough(planned, name, devices, part):
+    """Inputs, for one, are the caller's, however large."""
+    flags = ("--devices", devices)
+    free = planned(name, *flags)
+    plan = planned(name, *flags, "--memory-limit", int(free.held * part))
+    again = planned(name, *flags, "--memory-limit", plan.held)
+    assert again.bound <= plan.nanoseconds
+    assert again.nanoseconds <= plan.nanoseconds * (1 + GAP)
+
+
 @pytest.mark.parametrize("part", [30, 50, 70, 90])
 def test_time_limits_lose_no_plan(planned, part):
     """A plan within the limit or none in time, whenever time is over; a search
