@@ -154,8 +154,8 @@ TEST_F(SaturationTest, WhatIsExtractedComputesTheSame) {
     EXPECT_LE(found->best.price, found->before);
     complete += found->isComplete;
     cheaper += found->best.price < found->before;
-    EXPECT_EQ(found->best.steps.empty(), found->best.price == found->before)
-        << print(*module) << print(*found->best.module);
+    // That sums commute is no rule, and may make two of them one.
+    EXPECT_TRUE(found->best.price < found->before || found->best.steps.empty());
     expectSame(*module, *found->best.module);
     if (round % 10 == 0) {
       auto again = saturate(*module);

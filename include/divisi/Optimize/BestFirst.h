@@ -30,8 +30,8 @@ namespace divisi::optimize {
 
 /// What a search may do.
 struct SearchLimits {
-  int64_t programs = 1000; ///< That are made, of one source.
-  double slack = 1.05;     ///< At least 1.
+  int64_t programs = 500; ///< That are made, of one source.
+  double slack = 1.05;    ///< At least 1.
 };
 
 /// An application of a rule on the way to a program.

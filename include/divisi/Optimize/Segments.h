@@ -43,7 +43,7 @@ using Segment = std::vector<mlir::Operation *>;
 /// How long segments may be.
 struct SegmentSizes {
   size_t least = 6;   ///< Operators, but for the last before something else.
-  size_t most = 32;   ///< Operators.
+  size_t most = 64;   ///< Operators.
   size_t skipped = 0; ///< So many at the beginning are of a segment of theirs.
 };
 
