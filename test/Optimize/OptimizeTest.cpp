@@ -22,7 +22,7 @@ using namespace divisi::optimize;
 
 TEST_F(OptimizeTest, WhatIsFoundComputesTheSameAndIsNotDearer) {
   int64_t applied = 0;
-  for (int round = 0; round != test::sampleSize(1000); ++round) {
+  for (int round = 0; round != test::sampleSize(500); ++round) {
     SCOPED_TRACE(round);
     std::string text = Drawer(4 + round % 9, uint64_t(round)).text();
     auto source = parse(text), module = parse(text);
