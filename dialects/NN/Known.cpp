@@ -19,6 +19,9 @@ using namespace mlir;
 KnownValues::KnownValues(ModuleOp module) {
   for (auto global : module.getOps<GlobalOp>()) {
     kinds_[global.getSymNameAttr()] = global.getKind();
+    if (global->hasAttr(kTrainedAttr)) {
+      updated_.insert(global.getSymName());
+    }
   }
   for (auto function : module.getOps<func::FuncOp>()) {
     if (isEntry(function)) {

@@ -21,8 +21,15 @@
 
 namespace divisi::nn {
 
+/// The attribute of a global that says that it is trained: some entry will
+/// update it, though none may do so yet.
+inline constexpr llvm::StringLiteral kTrainedAttr = "nn.trained";
+/// The attribute of a parameter that says that it is the running statistics of
+/// a batch normalization.
+inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
+
 /// Which values of a module parameters and constants alone make. Globals that
-/// some entry updates are none.
+/// some entry updates, or will (kTrainedAttr), are none.
 class KnownValues {
 public:
   /// Of `module`, whose updates do not change while this is used, nor the kinds

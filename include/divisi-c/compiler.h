@@ -101,8 +101,9 @@ typedef struct divisi_compiler_api {
   /// "json". Finds a plan first, as all below do.
   divisi_error *(*explain)(divisi_compilation *compilation, const char *format,
                            const char **text);
-  /// The module after the stage of that name ("import", "rewrite", "plan", "partition",
-  /// "schedule", "lower") as text. A stage that has not been reached is.
+  /// The module after the stage of that name ("import", "train", "rewrite",
+  /// "plan", "partition", "schedule", "lower") as text. A stage that has not
+  /// been reached is.
   divisi_error *(*dump)(divisi_compilation *compilation, const char *stage,
                         const char **text);
   /// Writes the artifact to `path`.

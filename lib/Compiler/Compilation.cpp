@@ -27,6 +27,7 @@
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
 #include "passes/Schedule/Passes.h"
+#include "passes/Train/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Path.h"
@@ -112,6 +113,9 @@ Status Compilation::import(InputFile input) {
     return module.status();
   }
   module_ = std::move(*module);
+  if (Status status = markWeights(); !status.isOk()) {
+    return status;
+  }
   if (Status status = runPipeline(Stage::Import); !status.isOk()) {
     return status;
   }
@@ -175,30 +179,6 @@ Status Compilation::dump(Stage stage) {
   return bytes.status();
 }
 
-std::vector<std::string> Compilation::dataFiles() {
-  std::vector<std::string> files;
-  for (auto global : module_->getOps<nn::GlobalOp>()) {
-    std::string file = global.getFile().value_or("").str();
-    if (!file.empty() && !store_->bytesInMemory(file) &&
-        !llvm::is_contained(files, file)) {
-      files.push_back(file);
-    }
-  }
-  return files;
-}
-
-Status Compilation::checkWeights() {
-  for (auto global : module_->getOps<nn::GlobalOp>()) {
-    if (global.getFile()) {
-      Status status = store_->find(global.getFile()->str());
-      if (!status.isOk()) {
-        return status.in("the bytes of '" + global.getSymName().str() + "'");
-      }
-    }
-  }
-  return Status();
-}
-
 //===----------------------------------------------------------------------===//
 // Stages
 //===----------------------------------------------------------------------===//
@@ -227,6 +207,9 @@ Status Compilation::runPipeline(Stage stage) {
                         options_.rules);
     break;
   }
+  case Stage::Train:
+    buildTrainPipeline(passes);
+    break;
   case Stage::Rewrite: {
     Expected<Cluster> machine = cluster();
     if (!machine) {
@@ -257,6 +240,7 @@ Status Compilation::verifyStage() {
   PassManager passes(context_.get());
   switch (stage_) {
   case Stage::Import:
+  case Stage::Train:
   case Stage::Rewrite:
     // Hand-written IR may name grids and strategies, which no import does; the
     // planner reads both.
@@ -296,7 +280,7 @@ Status Compilation::runStage(Stage stage) {
   if (!ran.isOk()) {
     return ran;
   }
-  if (stage == Stage::Rewrite ||
+  if (stage == Stage::Train || stage == Stage::Rewrite ||
       (stage == Stage::Schedule && !options_.overlap)) {
     noteOnModule(*module_, kStageAttr, stringifyStage(stage));
   }

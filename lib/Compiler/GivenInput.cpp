@@ -49,7 +49,8 @@ std::string GivenInput::refusal(ActsOn step, bool replan) const {
     return refusalBehind(step == ActsOn::Lower ? Stage::Lower
                                                : Stage::Schedule);
   }
-  if (kind_ == Kind::Model || (!isPlan && step != ActsOn::Import)) {
+  bool isOfModels = step == ActsOn::Import || step == ActsOn::Train;
+  if (kind_ == Kind::Model || (!isPlan && !isOfModels)) {
     return "";
   }
   std::string model =
@@ -61,7 +62,7 @@ std::string GivenInput::refusal(ActsOn step, bool replan) const {
   if (!isPlan) {
     return name + " is IR, which has its shapes" + model;
   }
-  Stage last = step == ActsOn::Rewrite ? Stage::Import : Stage::Rewrite;
+  Stage last = step == ActsOn::Rewrite ? Stage::Train : Stage::Rewrite;
   if (stage_ <= last || (stage_ <= Stage::Plan && replan)) {
     return "";
   }

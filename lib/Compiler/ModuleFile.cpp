@@ -85,7 +85,7 @@ static Expected<Stage> stageOf(ModuleOp module, const std::string &path) {
   std::optional<Stage> stage = parseStage(name.getValue());
   if (!stage) {
     return Status(ExitCode::Invalid, path + ": unknown stage '" + name.str() +
-                                         "'; expected import, rewrite, "
+                                         "'; expected import, train, rewrite, "
                                          "plan, partition, schedule or lower");
   }
   return *stage;

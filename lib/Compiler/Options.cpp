@@ -10,6 +10,7 @@
 
 #include "CodeOptions.h"
 #include "LeaveOut.h"
+#include "TrainOptions.h"
 #include "divisi/Support/Assignment.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -222,8 +223,10 @@ static Status addDumps(const GivenOptions &given, CompileOptions &options) {
     } else if (stage) {
       options.dumpAfter.push_back(*stage);
     } else {
-      return usage("--dump-after", name,
-                   "import, rewrite, plan, partition, schedule, lower or all");
+      return usage(
+          "--dump-after", name,
+          "import, train, rewrite, plan, partition, schedule, lower or "
+          "all");
     }
   }
   options.dumpFolder = given.dumpTo;
@@ -279,6 +282,7 @@ divisi::checkOptions(const GivenOptions &given) {
       addRewriting(given, options.rewrite),
       addPlan(given, options.plan),
       addPrecision(given, options.precision),
+      addTraining(given, options.train),
       level.status(),
       addDevice(given, options),
       addLeftOut(given, options),

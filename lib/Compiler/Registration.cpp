@@ -12,6 +12,7 @@
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
+#include "divisi/Autodiff/Gradients.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -21,10 +22,12 @@
 #include "passes/Plan/Passes.h"
 #include "passes/Rewrite/Passes.h"
 #include "passes/Schedule/Passes.h"
+#include "passes/Train/Passes.h"
 
 void divisi::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, nn::NNDialect, spmd::SPMDDialect,
                   exec::ExecDialect>();
+  registerGradients(registry);
 }
 
 void divisi::registerAllPasses() {
@@ -33,6 +36,8 @@ void divisi::registerAllPasses() {
   mlir::registerSymbolDCEPass();
   registerImportPasses();
   registerImportPipeline();
+  registerTrainPasses();
+  registerTrainPipeline();
   registerRewritePipeline();
   registerRewritePasses();
   registerPartitionPasses();

@@ -13,11 +13,11 @@
 using namespace llvm;
 using namespace divisi;
 
-static constexpr Stage kStages[] = {Stage::Import,   Stage::Rewrite,
-                                    Stage::Plan,     Stage::Partition,
-                                    Stage::Schedule, Stage::Lower};
+static constexpr Stage kStages[] = {
+    Stage::Import,    Stage::Train,    Stage::Rewrite, Stage::Plan,
+    Stage::Partition, Stage::Schedule, Stage::Lower};
 static constexpr StringLiteral kStageNames[] = {
-    "import", "rewrite", "plan", "partition", "schedule", "lower"};
+    "import", "train", "rewrite", "plan", "partition", "schedule", "lower"};
 
 ArrayRef<Stage> divisi::allStages() { return kStages; }
 

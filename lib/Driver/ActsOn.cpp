@@ -18,6 +18,7 @@ cl::OptionCategory &divisi::optionsOn(ActsOn step) {
   static cl::OptionCategory categories[] = {
       {"Options"},
       {"Import (of models)"},
+      {"Train (of models)"},
       {"Rewrite (if the input has not been rewritten)"},
       {"Plan (if the input has none)"},
       {"Schedule (if the input has none)"},

@@ -71,7 +71,8 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
           cl::value_desc("bf16|f16|f32"),
           cl::desc("with --precision: the type of sums of products with "
                    "weights, in which their parts travel between devices "
-                   "(default: f32)")) {}
+                   "(default: f32)")),
+      train(verb) {}
 
 static std::vector<std::string> textsOf(const cl::list<std::string> &flag) {
   return {flag.begin(), flag.end()};
@@ -90,6 +91,7 @@ void ImportFlags::fill(GivenOptions &options) const {
   if (reducePrecision.getNumOccurrences()) {
     options.reducePrecision = reducePrecision.getValue();
   }
+  train.fill(options);
 }
 
 Status ImportFlags::readTensors(ImportOptions &options) const {
@@ -257,7 +259,7 @@ Status PlanFlags::dropPlan(Compilation &compilation) const {
 DumpFlags::DumpFlags(cl::SubCommand &verb)
     : after("dump-after", cl::sub(verb), on(ActsOn::Dump),
             cl::value_desc("STAGE"),
-            cl::desc("write the module after import, rewrite, plan, "
+            cl::desc("write the module after import, train, rewrite, plan, "
                      "partition, schedule, lower or all")),
       folder("dump-to", cl::sub(verb), on(ActsOn::Dump),
              cl::value_desc("FOLDER"),
@@ -321,6 +323,13 @@ divisi::gatherOptions(const ImportFlags &importFlags,
       progress(""); // The line of progress makes room.
     }
     sayNote() << describe(record);
+  };
+  options->trained = [progress =
+                          options->progress](const TrainedWeights &weights) {
+    if (progress) {
+      progress("");
+    }
+    sayNote() << describe(weights);
   };
   options->warned = [progress = options->progress](const std::string &text) {
     if (progress) {

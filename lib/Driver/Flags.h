@@ -15,6 +15,7 @@
 #define DIVISI_LIB_DRIVER_FLAGS_H
 
 #include "LimitFlags.h"
+#include "TrainFlags.h"
 #include "divisi/Compiler/Options.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -26,8 +27,8 @@ namespace divisi {
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
   /// Adds --data, --dim, --shape, --shapes-from, --constant, --constants-from,
-  /// --leave-out, --rules, --precision, --keep-f32 and --reduce-precision to
-  /// `verb`.
+  /// --leave-out, --rules, --precision, --keep-f32, --reduce-precision and
+  /// those of TrainFlags to `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given, but files, to `options`.
   void fill(GivenOptions &options) const;
@@ -50,6 +51,7 @@ struct ImportFlags {
   llvm::cl::opt<std::string> precision;
   llvm::cl::list<std::string> keepF32;
   llvm::cl::opt<std::string> reducePrecision;
+  TrainFlags train;
 };
 
 /// What the planner is asked for.

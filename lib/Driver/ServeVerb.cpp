@@ -209,8 +209,8 @@ divisi::Expected<std::string> ServeVerb::dump(std::string_view name) {
   std::optional<Stage> stage = parseStage(name);
   if (!stage) {
     return makeError(ExitCode::Usage, "there is no stage '", name,
-                     "'; expected import, rewrite, plan, partition, "
-                     "schedule or lower");
+                     "'; expected import, train, rewrite, plan, "
+                     "partition, schedule or lower");
   }
   divisi::Expected<Compilation *> reached = reach(*stage);
   if (!reached) {

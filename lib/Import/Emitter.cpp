@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emitter.h"
+
+#include "dialects/NN/Known.h"
 #include "dialects/NN/Locations.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Support/CheckedMath.h"
@@ -223,8 +225,13 @@ mlir::Value Emitter::readParameter(const Tensor &tensor) {
   const OnnxTensor &stored = *tensor->stored;
   auto type = mlir::RankedTensorType::get(
       tensor->dims, toMLIRType(module_.getContext(), tensor->type));
-  mlir::Value value = readGlobal(uniqueName(stored.name),
-                                 nn::GlobalKind::Parameter, type, stored.data);
+  std::string name = uniqueName(stored.name);
+  mlir::Value value =
+      readGlobal(name, nn::GlobalKind::Parameter, type, stored.data);
+  if (tensor->isStatistic) {
+    module_.lookupSymbol(name)->setAttr(nn::kStatisticAttr,
+                                        builder_.getUnitAttr());
+  }
   // What cannot be read is told when all has to be.
   if (isAbsent(tensor)) {
     return value;

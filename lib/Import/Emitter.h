@@ -46,6 +46,8 @@ struct ImportedTensor {
   const OnnxTensor *stored = nullptr;
   /// Trained: its bytes are known, but nothing is folded over them.
   bool isParameter = false;
+  /// Running statistics of a batch normalization.
+  bool isStatistic = false;
   /// The value in IR, when it has been needed.
   mlir::Value value;
 

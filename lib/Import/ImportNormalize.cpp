@@ -270,6 +270,8 @@ static void importBatchStatistics(NodeImporter &node) {
 static void importBatchNormalization(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
+  // They are told from weights, of which they have the form.
+  node.input(3)->isStatistic = node.input(4)->isStatistic = true;
   if (node.version() >= 14 && node.getInt("training_mode") != 0) {
     return importBatchStatistics(node);
   }

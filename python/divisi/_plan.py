@@ -89,8 +89,8 @@ class Plan:
         self._price = price.value / 1e9
 
     def dump(self, stage: str = "plan") -> str:
-        """The module after a stage, as text: "import", "rewrite", "plan",
-        "partition", "schedule" or "lower". plan() and compile() read it again."""
+        """The module after a stage, as text: "import", "train",
+        "rewrite", "plan", "partition", "schedule" or "lower". plan() and compile() read it again."""
         return self._compilation.text("dump", stage.encode())
 
     def compile(self, path: PathLike | None = None) -> Artifact:

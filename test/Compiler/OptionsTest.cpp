@@ -76,8 +76,8 @@ TEST(Options, AMistakeIsNamedAsTheCommandLineNamesIt) {
       {[](GivenOptions &given) { given.weights = "inside"; },
        "--weights 'inside': expected embed or external"},
       {[](GivenOptions &given) { given.dumpAfter = {"later"}; },
-       "--dump-after 'later': expected import, rewrite, plan, "
-        "partition, schedule, lower or all"},
+       "--dump-after 'later': expected import, train, rewrite, plan, "
+       "partition, schedule, lower or all"},
   };
   for (const auto &[change, message] : mistakes) {
     GivenOptions given;

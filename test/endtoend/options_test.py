@@ -8,8 +8,9 @@ from conftest import Divisi, run_python, ROOT
 from rule_texts import changed
 
 USAGE, CONTENT = 2, 4
-STAGES = ["import", "rewrite", "plan", "partition", "schedule", "lower"]
+STAGES = ["import", "train", "rewrite", "plan", "partition", "schedule", "lower"]
 IMPORT, PLAN = "Import (of models)", "Plan (if the input has none)"
+TRAIN = "Train (of models)"
 REWRITE = "Rewrite (if the input has not been rewritten)"
 SCHEDULE = "Schedule (if the input has none)"
 LOWER = "Lower (if the input is not lowered)"
@@ -20,6 +21,11 @@ VALUES = {
     "precision": "bf16", "keep-f32": "matmul",
     "reduce-precision": "f32", "leave-out": "choose-formats",
     "rules": "m.rules",
+    "train": "true", "loss": "cross_entropy", "loss-of": "y", "labels": "t",
+    "shift-labels": "true", "ignore-index": "0", "label-smoothing": "0",
+    "optimizer": "adamw", "lr": "0.1", "momentum": "0", "nesterov": "false",
+    "beta1": "0", "beta2": "0", "epsilon": "0", "weight-decay": "0.1",
+    "clip-norm": "1", "no-decay": "w", "train-only": "w", "freeze": "w",
     "rewrite": "search", "rewrite-class": "bit-exact",
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "memory-limit": "1GiB", "max-axes": "2",
@@ -72,7 +78,7 @@ def test_help_shows_our_options_alone(made, verb):
     found = groups(made, verb)
     assert not {"General options", "Generic Options"} & set(found)
     assert "help" in found["Options"]
-    known = {IMPORT, REWRITE, PLAN, SCHEDULE, LOWER, "Options", "Stages that run",
+    known = {IMPORT, TRAIN, REWRITE, PLAN, SCHEDULE, LOWER, "Options", "Stages that run",
              "The artifact", "Runs"}
     assert set(found) - {"OPTIONS"} <= known, found
 
@@ -90,10 +96,11 @@ def acts_on(made, verb, group):
 def test_what_is_decided_is_refused(made, verb, stage):
     """All options at once: the message names those and no others."""
     name = stage if stage.endswith(".divisi") else f"{stage}.mlir"
-    wanted = acts_on(made, verb, IMPORT)
-    if stage != "import":
+    wanted = acts_on(made, verb, IMPORT) + acts_on(made, verb, TRAIN)
+    wanted = sorted(wanted)
+    if stage not in ("import", "train"):
         wanted = sorted(wanted + acts_on(made, verb, REWRITE))
-    if stage not in ("import", "rewrite"):
+    if stage not in ("import", "train", "rewrite"):
         wanted = sorted(wanted + acts_on(made, verb, PLAN))
     if stage == "plan":
         # A plan that names no cluster lets it be named.
@@ -102,7 +109,7 @@ def test_what_is_decided_is_refused(made, verb, stage):
             wanted.remove("cluster")
     if verb == "check" and not stage.endswith(".divisi"):
         wanted = [option for option in wanted if option != "seed"]
-    given = [f"--{option}={VALUES[option]}" for group in (IMPORT, REWRITE, PLAN)
+    given = [f"--{option}={VALUES[option]}" for group in (IMPORT, TRAIN, REWRITE, PLAN)
              for option in acts_on(made, verb, group)]
     output = ["-o", "o"] if verb in ("compile", "plan") else []
     if name == "a.divisi" and verb in ("compile", "plan"):

@@ -105,7 +105,7 @@ COMPILE = [
     (["--weights", "lost", "-o", "o.divisi"],
      "--weights 'lost': expected embed or external"),
     (["--dump-after", "lunch", "-o", "o.divisi"],
-     "--dump-after 'lunch': expected import, rewrite, plan, partition, schedule, lower or all"),
+     "--dump-after 'lunch': expected import, train, rewrite, plan, partition, schedule, lower or all"),
     (["--memory-limit", "much", "-o", "o.divisi"],
      "--memory-limit 'much': expected a size such as 70GiB, 512MiB or "
      "1000000"),
@@ -218,7 +218,7 @@ def edited(divisi, name, pattern, replacement):
 REPORT = r'divisi\.report = "(?:[^"\\]|\\.)*"'
 EDITED = [
     ("m.plan.mlir", r'divisi\.stage = "plan"', 'divisi.stage = "lunch"', CONTENT,
-     "unknown stage 'lunch'; expected import, rewrite, plan, partition, schedule or lower"),
+     "unknown stage 'lunch'; expected import, train, rewrite, plan, partition, schedule or lower"),
     ("m.lower.mlir", REPORT, "divisi.other = 1 : i64", CONTENT,
      "the module carries no report; resume from a stage before partition"),
     ("m.lower.mlir", REPORT, 'divisi.report = "{"', CONTENT, "divisi.report: "),

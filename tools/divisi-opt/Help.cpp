@@ -31,6 +31,7 @@ static constexpr StringLiteral kPasses[] = {
     "nn-lower-precision",
     "nn-hoist-init",
     "verify-import",
+    "nn-train",
     "search-rules",
     "isolate-bodies",
     "nn-plan",

@@ -24,6 +24,7 @@
 #define DIVISI_COMPILER_COMPILATION_H
 
 #include "divisi/Artifact/Emit.h"
+#include "divisi/Autodiff/Training.h"
 #include "divisi/Compiler/Stage.h"
 #include "divisi/Evaluate/DeviceTarget.h"
 #include "divisi/Import/Import.h"
@@ -64,6 +65,7 @@ inline constexpr llvm::StringLiteral kTargetLevel = "target";
 struct CompileOptions {
   ImportOptions import;       ///< Unused where IR is read.
   PrecisionOptions precision; ///< Unused where IR is read.
+  TrainOptions train;         ///< Unused where IR is read.
   SharedRules rules;          ///< A user's own; unused where IR is read.
   RewriteOptions rewrite;     ///< Unused where IR has been rewritten.
   PlanOptions plan;           ///< Unused where IR is planned already.
@@ -98,6 +100,8 @@ struct CompileOptions {
       dumped;
   /// Told of what `precision` has changed; may be empty.
   std::function<void(const PrecisionRecord &record)> lowered;
+  /// Told of which weights `train` trains; may be empty.
+  std::function<void(const TrainedWeights &weights)> trained;
   /// Told of code in what was loaded that could not be made anew, which the
   /// artifact therefore lacks or is not signed for; may be empty.
   std::function<void(const std::string &text)> warned;
@@ -220,6 +224,7 @@ public:
 
 private:
   Status import(InputFile input);
+  Status markWeights();
   Status chooseDevice();
   Status runStage(Stage stage);
   Status runPipeline(Stage stage);

@@ -33,6 +33,7 @@ namespace divisi {
 enum class ActsOn : uint8_t {
   Answer,   ///< What the verb answers: no input has that behind it.
   Import,   ///< Models alone.
+  Train,    ///< Models alone.
   Rewrite,  ///< What has no plan either, and has not been rewritten.
   Plan,     ///< What has no plan, or loses it by --replan.
   Schedule, ///< What has no schedule.
@@ -45,9 +46,9 @@ enum class ActsOn : uint8_t {
 /// All of them, in that order.
 inline llvm::ArrayRef<ActsOn> allSteps() {
   static constexpr ActsOn kSteps[] = {
-      ActsOn::Answer, ActsOn::Import,   ActsOn::Rewrite,
-      ActsOn::Plan,   ActsOn::Schedule, ActsOn::Lower,
-      ActsOn::Dump,   ActsOn::Emit,     ActsOn::Run};
+      ActsOn::Answer, ActsOn::Import,   ActsOn::Train, ActsOn::Rewrite,
+      ActsOn::Plan,   ActsOn::Schedule, ActsOn::Lower, ActsOn::Dump,
+      ActsOn::Emit,   ActsOn::Run};
   return kSteps;
 }
 

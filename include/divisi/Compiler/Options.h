@@ -45,6 +45,14 @@ struct GivenOptions {
   /// --reduce-precision, `bf16`, `f16` or `f32`.
   std::optional<std::string> reducePrecision;
 
+  // Of training.
+  bool train = false;         ///< --train
+  TrainOptions training;      ///< What its flags say, but for those below.
+  std::optional<double> rate; ///< --lr
+  std::optional<double> weightDecay; ///< --weight-decay
+  /// Those that were given, of the flags that need --train: `--lr`, …
+  std::vector<std::string> trainFlags;
+
   std::vector<std::string> data; ///< --data, files and folders of a dump.
 
   // Of rewriting.

@@ -20,6 +20,7 @@ namespace divisi {
 /// The stages in order; each is named after what it produces.
 enum class Stage : uint8_t {
   Import,
+  Train,
   Rewrite,
   Plan,
   Partition,
@@ -30,7 +31,7 @@ enum class Stage : uint8_t {
 /// All of them, in order.
 llvm::ArrayRef<Stage> allStages();
 
-/// `import`, `rewrite`, `plan`, `partition`, `schedule`, `lower`.
+/// `import`, `train`, `rewrite`, `plan`, `partition`, `schedule`, `lower`.
 llvm::StringRef stringifyStage(Stage stage);
 /// Nothing if `name` names no stage.
 std::optional<Stage> parseStage(llvm::StringRef name);

@@ -1,0 +1,108 @@
+//===- StepBuilder.h - Operators of a training step -------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_AUTODIFF_STEPBUILDER_H
+#define DIVISI_LIB_AUTODIFF_STEPBUILDER_H
+
+#include "dialects/NN/NN.h"
+#include "divisi/Autodiff/Training.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace divisi::autodiff {
+
+/// Makes operators at one place and of one name, which they have in plans.
+class StepBuilder {
+public:
+  /// Of `function`, before its end.
+  StepBuilder(mlir::func::FuncOp function, llvm::StringRef name);
+
+  /// Where operators are made.
+  mlir::OpBuilder &builder() { return builder_; }
+  /// Of operators.
+  mlir::Location location() const { return location_; }
+  /// Names those to come.
+  void setName(llvm::StringRef name);
+
+  /// Any operator of one result.
+  template <typename OpT, typename... Args> mlir::Value emit(Args &&...args) {
+    return OpT::create(builder_, location_, std::forward<Args>(args)...)
+        ->getResult(0);
+  }
+  /// A number of a type of floats or integers.
+  mlir::Value number(double value, mlir::Type element);
+  /// The same of the elements of `like`.
+  mlir::Value numberLike(double value, mlir::Value like);
+  /// a + b
+  mlir::Value add(mlir::Value a, mlir::Value b) {
+    return emit<nn::AddOp>(a, b);
+  }
+  /// a - b
+  mlir::Value sub(mlir::Value a, mlir::Value b) {
+    return emit<nn::SubOp>(a, b);
+  }
+  /// a * b
+  mlir::Value mul(mlir::Value a, mlir::Value b) {
+    return emit<nn::MulOp>(a, b);
+  }
+  /// a * b
+  mlir::Value mul(mlir::Value a, double b) { return mul(a, numberLike(b, a)); }
+  /// a / b
+  mlir::Value div(mlir::Value a, mlir::Value b) {
+    return emit<nn::DivOp>(a, b);
+  }
+  /// `x` where `condition` holds, else 0.
+  mlir::Value keepWhere(mlir::Value condition, mlir::Value x) {
+    return emit<nn::SelectOp>(condition, x, numberLike(0, x));
+  }
+  /// Booleans.
+  mlir::Value compare(llvm::StringRef predicate, mlir::Value a, mlir::Value b) {
+    return emit<nn::CompareOp>(a, b, predicate);
+  }
+  /// `x` in that element type; itself if it has that.
+  mlir::Value cast(mlir::Value x, mlir::Type element);
+  /// The sum of all elements.
+  mlir::Value sumAll(mlir::Value x);
+  /// Over the last dim, which stays as 1 if `keeps`; a sum or a maximum.
+  mlir::Value reduceLast(llvm::StringRef kind, mlir::Value x, bool keeps);
+  /// `x` with a last dim of 1.
+  mlir::Value withLast(mlir::Value x);
+
+private:
+  mlir::OpBuilder builder_;
+  mlir::Location location_;
+};
+
+/// A number, and its gradient by what it is a function of.
+struct Loss {
+  mlir::Value value;    ///< A scalar of f32 or f64.
+  mlir::Value gradient; ///< Of the type of `x`.
+};
+
+/// The loss that `options` name of `x`, an output of the model; labels become
+/// an argument of the function. Reports an error at `function` if `x` does not
+/// fit.
+mlir::FailureOr<Loss> makeLoss(StepBuilder &b, mlir::func::FuncOp function,
+                               mlir::Value x, const TrainOptions &options);
+
+/// A weight on its way through a step.
+struct TrainedWeight {
+  nn::GlobalOp global;  ///< Where it lies.
+  mlir::Value value;    ///< At entry.
+  mlir::Value gradient; ///< Of its type; null: it is 0.
+  bool decays = true;   ///< Whether the optimizer's decay is for it.
+};
+
+/// Cuts gradients to the norm of `options` and updates weights and states by
+/// the optimizer that they name. New globals get names that `symbols` has not.
+void makeUpdates(StepBuilder &b, llvm::MutableArrayRef<TrainedWeight> weights,
+                 const TrainOptions &options, mlir::SymbolTable &symbols);
+
+} // namespace divisi::autodiff
+
+#endif // DIVISI_LIB_AUTODIFF_STEPBUILDER_H

@@ -1,0 +1,53 @@
+//===- Weights.cpp - What a compilation does with weights -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Compiler/Compilation.h"
+
+#include "dialects/NN/NN.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace divisi;
+
+/// Before anything is folded.
+Status Compilation::markWeights() {
+  if (!options_.train.isWanted()) {
+    return Status();
+  }
+  Expected<TrainedWeights> weights =
+      markTrained(*module_, *store_, options_.train);
+  if (weights && options_.trained) {
+    options_.trained(*weights);
+  }
+  return weights.status();
+}
+
+std::vector<std::string> Compilation::dataFiles() {
+  std::vector<std::string> files;
+  for (auto global : module_->getOps<nn::GlobalOp>()) {
+    std::string file = global.getFile().value_or("").str();
+    if (!file.empty() && !store_->bytesInMemory(file) &&
+        !llvm::is_contained(files, file)) {
+      files.push_back(file);
+    }
+  }
+  return files;
+}
+
+Status Compilation::checkWeights() {
+  for (auto global : module_->getOps<nn::GlobalOp>()) {
+    if (global.getFile()) {
+      Status status = store_->find(global.getFile()->str());
+      if (!status.isOk()) {
+        return status.in("the bytes of '" + global.getSymName().str() + "'");
+      }
+    }
+  }
+  return Status();
+}

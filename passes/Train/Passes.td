@@ -1,0 +1,50 @@
+//===- Passes.td - From a model to its training step -------*- tablegen -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PASSES_TRAIN_PASSES_TD
+#define DIVISI_PASSES_TRAIN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Train : Pass<"nn-train", "::mlir::ModuleOp"> {
+  let summary = "make a training step of the entry";
+  let description = [{
+    Precondition: clean `nn`, as Import leaves it. The module's attribute
+    `divisi.train`, which `--train` notes at import, says which loss and which
+    optimizer there are, and `nn.trained` on globals what is trained; without
+    the note nothing happens.
+
+    Effect: the entry becomes `@train_step`: it takes the labels, too, returns
+    the loss instead of its outputs, and updates the trained globals and the
+    optimizer's states, which are new globals that begin as zeros. An operator
+    that has no gradient, and through which one would go, is an error.
+
+    Postcondition: the note is gone. Gradients are operators named after their
+    node, `linear.grad`; what none needs is left for canonicalization.
+
+    ```mlir
+    module attributes {divisi.train = {loss = "mse", optimizer = "sgd", …}} {
+    nn.global @w parameter : tensor<3x4xf32> from … {nn.trained}
+    func.func @forward(%x) -> (tensor<2x4xf32> {nn.name = "y"}) {
+      %w = nn.read @w
+      %y = nn.matmul %x, %w {labels = "bi,io->bo"}
+      return %y
+    // becomes
+    func.func @train_step(%x, %t {nn.name = "labels"})
+        -> (tensor<f32> {nn.name = "loss"}) {
+      …
+      %dw = nn.matmul %x, %dy {labels = "bi,bo->io"}
+      …
+      nn.update @w, %new
+      return %loss
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
+#endif // DIVISI_PASSES_TRAIN_PASSES_TD
