@@ -9,12 +9,15 @@
 #include "divisi/Cost/OpCost.h"
 
 #include "Tiles.h"
+#include "divisi/Support/CheckedMath.h"
 #include "divisi/Support/ElementBytes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
 namespace divisi {
 
@@ -39,6 +42,29 @@ static bool isView(const LoopNest &nest, const Grid &grid, const Split &split,
   return profile.isView && profile.isView(nest, grid, split);
 }
 
+/// The shape of what `operand` is read of: a slice reads what it keeps. Of the
+/// last dim all between the first and the last index, as memory comes by lines.
+static llvm::SmallVector<int64_t, 4> readShape(const LoopNest &nest,
+                                               const TensorMap &operand) {
+  llvm::SmallVector<int64_t, 4> shape = operand.shape;
+  for (auto [i, dim] : llvm::enumerate(operand.dims)) {
+    if (dim.kind != DimMap::Kind::Window) {
+      continue;
+    }
+    bool isLast = i + 1 == operand.dims.size();
+    constexpr int64_t most = std::numeric_limits<int64_t>::max();
+    int64_t window = std::min(dim.reach, most - 1) + 1;
+    int64_t stride = std::abs(std::max(dim.stride, -most));
+    int64_t steps = nest.loop(dim.loops.front()).extent;
+    int64_t apart = isLast ? stride : std::min(stride, window);
+    std::optional<int64_t> read = checkedMul(steps - 1, apart);
+    if (steps > 0 && read && *read < shape[i]) {
+      shape[i] = *read + std::min(shape[i] - *read, window);
+    }
+  }
+  return shape;
+}
+
 /// Each box is read or written once: what caches save is part of the rate that
 /// a device reaches.
 static int64_t boxBytes(const LoopNest &nest, const Grid &grid,
@@ -56,9 +82,9 @@ static int64_t boxBytes(const LoopNest &nest, const Grid &grid,
     if (llvm::is_contained(fused.operands, i)) {
       continue;
     }
-    int64_t read =
-        localBytes(grid, operandLayout(nest, grid, split, i),
-                   nest.operands[i].shape, profile.operands[i], part);
+    int64_t read = localBytes(grid, operandLayout(nest, grid, split, i),
+                              readShape(nest, nest.operands[i]),
+                              profile.operands[i], part);
     moved += isTable(nest, nest.operands[i]) ? std::min(read, made) : read;
   }
   return moved;

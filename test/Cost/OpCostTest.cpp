@@ -138,6 +138,37 @@ TEST(OpCost, WhatIsNotFusedTakesMore) {
   EXPECT_EQ(plain.operand + plain.result, 0);
 }
 
+/// y[i, j] = x[i * stride + 8, j * stride + 16], of 64 x 96 elements.
+static LoopNest sliceOf(int64_t rows, int64_t columns, int64_t stride) {
+  LoopNest nest;
+  LoopId i = nest.add("i", rows), j = nest.add("j", columns);
+  nest.operands = {
+      {{DimMap::window(i, stride, -8, 0), DimMap::window(j, stride, -16, 0)},
+       {64, 96}}};
+  nest.results = {{{DimMap::loop(i), DimMap::loop(j)}, {rows, columns}}};
+  return nest;
+}
+
+TEST(OpCost, ASliceReadsWhatItKeeps) {
+  OpProfile copies;
+  copies.operands = {32};
+  copies.results = {32};
+  auto bytes = [&](const LoopNest &nest) {
+    return movedBytes(nest, kGrid, Split::replicated(nest), copies);
+  };
+  EXPECT_EQ(bytes(sliceOf(4, 8, 1)), 4 * (4 * 8 + 4 * 8));
+  EXPECT_EQ(bytes(sliceOf(64, 96, 1)), 4 * 2 * 64 * 96);
+  // Every other row; of these all that lies between the columns.
+  EXPECT_EQ(bytes(sliceOf(4, 8, 2)), 4 * (4 * 15 + 4 * 8));
+  EXPECT_EQ(bytes(sliceOf(4, 8, -2)), 4 * (4 * 15 + 4 * 8));
+  // Windows that overlap read no more than there is, and those apart their own.
+  LoopNest windows = sliceOf(8, 96, 1);
+  windows.operands[0].dims[0] = DimMap::window(LoopId{0}, 4, 0, 2);
+  EXPECT_EQ(bytes(windows), 4 * (24 * 96 + 8 * 96));
+  windows.operands[0].dims[0] = DimMap::window(LoopId{0}, 4, 0, 1000);
+  EXPECT_EQ(bytes(windows), 4 * (64 * 96 + 8 * 96));
+}
+
 // Four rows of a table of a thousand: the rest is not read.
 TEST(OpCost, OnlyTheChosenRowsOfATableAreRead) {
   LoopNest nest;
