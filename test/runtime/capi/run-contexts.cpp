@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// In a build with assertions, uses handles that were freed, which are errors.
 // Opens, runs and closes each artifact SESSIONS times, after which the process
 // may hold no more memory, files and threads than before. Then runs contexts on
 // threads, RUNS times each: of each artifact, of all, and while other threads
@@ -313,6 +314,49 @@ static int64_t runAtOnce(const std::vector<const Case *> &cases,
   return cancelled;
 }
 
+#ifndef NDEBUG
+/// Expects an error that says which handle is none any more.
+static void checkRefused(divisi_error *error, const std::string &name) {
+  std::string message = api.errors.message(error);
+  if (api.errors.code(error) != DIVISI_USAGE ||
+      message != name + " was freed, or never made") {
+    fail("a call with a handle that was freed: " + message);
+  }
+  api.errors.free(error);
+}
+
+/// Calls what takes handles with some that were freed, and frees them again.
+static void useFreedHandles(const std::string &path, const char *backends) {
+  divisi_artifact *artifact = nullptr;
+  divisi_context *context = nullptr, *none = nullptr;
+  check(api.artifact_open(path.c_str(), nullptr, &artifact));
+  divisi_context_options options{};
+  options.struct_size = sizeof(options);
+  options.backends = backends;
+  check(api.context_create(artifact, &options, &context));
+  api.artifact_free(artifact);
+  const char *text = nullptr;
+  uint32_t count = 0;
+  divisi_value_info info = emptyInfo();
+  checkRefused(api.artifact_hash(artifact, &text), "artifact");
+  checkRefused(api.artifact_num_ranks(artifact, &count), "artifact");
+  checkRefused(api.artifact_input(artifact, 0, 0, &info), "artifact");
+  checkRefused(api.context_create(artifact, &options, &none), "artifact");
+  api.artifact_free(artifact);
+  check(api.describe(context, &text)); // which keeps what it needs
+  api.context_free(context);
+  divisi_memory_info memory{};
+  memory.struct_size = sizeof(memory);
+  checkRefused(api.run(context, nullptr, nullptr, 0, nullptr, 0), "context");
+  checkRefused(api.cancel(context), "context");
+  checkRefused(api.memory(context, 0, &memory), "context");
+  checkRefused(api.reset_state(context), "context");
+  checkRefused(api.describe(context, &text), "context");
+  checkRefused(api.write_trace(context, "trace.json"), "context");
+  api.context_free(context);
+}
+#endif
+
 int main(int argc, char **argv) {
   if (argc < 5) {
     std::cerr << "usage: run-contexts BACKENDS SESSIONS RUNS ARTIFACT…\n";
@@ -324,6 +368,9 @@ int main(int argc, char **argv) {
   for (int i = 4; i < argc; ++i) {
     cases.push_back(makeCase(argv[i], backends));
   }
+#ifndef NDEBUG
+  useFreedHandles(cases.front().path, backends);
+#endif
   std::vector<const Case *> all;
   for (const Case &each : cases) {
     openAndClose(each, backends, sessions);
