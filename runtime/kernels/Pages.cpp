@@ -25,8 +25,12 @@ void *rt::allocatePages(int64_t bytes) {
   }
   bool isLarge = bytes >= page;
   int64_t size = (bytes + line - 1) / line * line;
-  void *memory = std::aligned_alloc(isLarge ? page : line, size);
-  if (isLarge && memory) {
+  // Which, unlike aligned_alloc, takes sizes that are no multiples.
+  void *memory = nullptr;
+  if (posix_memalign(&memory, isLarge ? page : line, size_t(size)) != 0) {
+    return nullptr;
+  }
+  if (isLarge) {
     // What is refused stays in small pages.
     (void)madvise(memory, bytes / page * page, MADV_HUGEPAGE);
   }
