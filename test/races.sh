@@ -16,13 +16,16 @@ count=0 overlapping=0
 
 # both NAME SOURCE FLAG…: plans it, compiles it in both orders, and runs them.
 both() {
-  local name="$1" source="$2"
+  local name="$1" source="$2" data=()
   shift 2
+  # Weights that are not beneath this folder are named.
+  if [[ $source == *.onnx ]]; then data=(--data "$source"); fi
   {
     "$divisi" plan "$source" "$@" -o plan.mlir
-    "$divisi" compile plan.mlir --dump-after schedule --dump-to . \
+    "$divisi" compile plan.mlir "${data[@]}" --dump-after schedule --dump-to . \
       -o "$name.divisi"
-    "$divisi" compile plan.mlir --no-overlap -o "$name.order.divisi"
+    "$divisi" compile plan.mlir "${data[@]}" --no-overlap \
+      -o "$name.order.divisi"
   } >compile.log 2>&1 || { cat compile.log; exit 1; }
   count=$((count + 1))
   if grep -q "spmd.overlap" plan.schedule.mlir; then
@@ -35,25 +38,27 @@ ctest --test-dir "$build" --output-on-failure --no-tests=error -R RuntimeTest
 "$DIVISI_PYTHON" - "$here/endtoend" <<'PYTHON'
 import sys
 sys.path.append(sys.argv[1])
-import os
+from pathlib import Path
 import loop_programs, planned_steps, train_steps
-for plan in ("zero", "megatron"):
-    step = planned_steps.Step(plan, blocks=3, width=64, batch=64)
-    open(f"{plan}.mlir", "w").write(step.text())
-open("weights.bin", "wb").write(step.weights())
-step = train_steps.Step(batch=48, width=60, layers=3)
-open("adam.mlir", "w").write(step.text())
+from written_programs import write_program
+steps = {plan: planned_steps.Step(plan, blocks=3, width=64, batch=64)
+         for plan in ("zero", "megatron")}
+steps["adam"] = train_steps.Step(batch=48, width=60, layers=3)
+for name, step in steps.items():
+    Path(name).mkdir(exist_ok=True)
+    step.write(Path(name))
 w, r, x = loop_programs.lstm_tensors()
-os.makedirs("lstm", exist_ok=True)
-open("lstm/weights.bin", "wb").write(w.tobytes() + r.tobytes())
-open("lstm/lstm.mlir", "w").write(loop_programs.lstm(2, True))
+lstm = Path("lstm")
+lstm.mkdir(exist_ok=True)
+(lstm / "weights.bin").write_bytes(w.tobytes() + r.tobytes())
+write_program(lstm / "step.mlir", loop_programs.lstm(2, True))
 PYTHON
-both lstm lstm/lstm.mlir --devices 2
+both lstm lstm/step.mlir --devices 2
 both loop "$here/endtoend/Inputs/loop.mlir"
-both zero zero.mlir
-both megatron megatron.mlir
+both zero zero/step.mlir
+both megatron megatron/step.mlir
 for devices in 2 3 4; do
-  both "adam-$devices" adam.mlir --data-parallel-size "$devices"
+  both "adam-$devices" adam/step.mlir --data-parallel-size "$devices"
   for model in bert gpt2 llama resnet segformer t5 vit; do
     file="$here/models/$model"
     both "$model-$devices" "$file.onnx" --shapes-from "$file.inputs.npz" \
