@@ -207,9 +207,16 @@ Status Compilation::runPipeline(Stage stage) {
                         options_.rules);
     break;
   }
-  case Stage::Train:
-    buildTrainPipeline(passes);
+  case Stage::Train: {
+    Expected<TrainOptions> noted = notedTraining(*module_);
+    if (!noted) {
+      return noted.status();
+    }
+    if (noted->isWanted()) {
+      buildTrainPipeline(passes);
+    }
     break;
+  }
   case Stage::Rewrite: {
     Expected<Cluster> machine = cluster();
     if (!machine) {
