@@ -1,5 +1,5 @@
 // What is done to results is done to weights: once, not in every run.
-// RUN: divisi-opt %s "--apply-rules=names=imported-batch-norm-and-bias-into-conv,imported-batch-norm-into-conv,merge-adapter,merge-scaled-adapter,sum-rows-before-multiplying" | FileCheck %s
+// RUN: divisi-opt %s "--apply-rules=names=imported-batch-norm-and-bias-into-conv,imported-batch-norm-into-conv,merge-adapter,merge-scaled-adapter,merge-scaled-adapter-behind-bias,sum-rows-before-multiplying" | FileCheck %s
 
 nn.global @kernel parameter : tensor<6x4x3x3xf32>
 nn.global @bias parameter : tensor<1x6x1x1xf32>
@@ -9,6 +9,10 @@ nn.global @w parameter : tensor<64x64xf32>
 nn.global @down parameter : tensor<64x4xf32>
 nn.global @up parameter : tensor<4x64xf32>
 nn.global @scale parameter : tensor<f32>
+nn.global @by_head parameter : tensor<4x16x64xf32>
+nn.global @down_by_head parameter : tensor<4x16x8xf32>
+nn.global @up_of_heads parameter : tensor<8x64xf32>
+nn.global @offset parameter : tensor<64xf32>
 
 // A batch norm as it is imported, behind a convolution with a bias.
 // CHECK-LABEL: func.func @normalized
@@ -42,6 +46,30 @@ func.func @scaled(%x: tensor<2x4x8x8xf32> {nn.name = "x"})
   %0 = nn.conv %x, %k {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_lo = array<i64: 0, 0>, pads_hi = array<i64: 0, 0>, groups = 1 : i64} : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
   %1 = nn.mul %0, %f : (tensor<2x6x6x6xf32>, tensor<1x6x1x1xf32>) -> tensor<2x6x6x6xf32>
   return %1 : tensor<2x6x6x6xf32>
+}
+
+// The same behind a bias, where a product sums over heads.
+// CHECK-LABEL: func.func @biased
+// CHECK: nn.matmul %{{.*}} {labels = {{.*}}} : (tensor<4x16x8xf32>, tensor<8x64xf32>)
+// CHECK: nn.mul %{{.*}} : (tensor<4x16x64xf32>, tensor<f32>)
+// CHECK: %[[Y:.*]] = nn.matmul %{{.*}} : (tensor<16x4x16xf32>, tensor<4x16x64xf32>)
+// CHECK-NOT: nn.matmul
+// CHECK: %[[Z:.*]] = nn.add %[[Y]], %{{.*}} : (tensor<16x64xf32>, tensor<64xf32>)
+// CHECK-NEXT: return %[[Z]]
+func.func @biased(%x: tensor<16x4x16xf32> {nn.name = "x"})
+    -> (tensor<16x64xf32> {nn.name = "y"}) {
+  %w = nn.read @by_head : tensor<4x16x64xf32>
+  %v = nn.read @down_by_head : tensor<4x16x8xf32>
+  %u = nn.read @up_of_heads : tensor<8x64xf32>
+  %b = nn.read @offset : tensor<64xf32>
+  %c = nn.read @scale : tensor<f32>
+  %0 = nn.matmul %x, %w {labels = "mhk,hkn->mn"} : (tensor<16x4x16xf32>, tensor<4x16x64xf32>) -> tensor<16x64xf32>
+  %1 = nn.add %0, %b : (tensor<16x64xf32>, tensor<64xf32>) -> tensor<16x64xf32>
+  %2 = nn.matmul %x, %v {labels = "mhk,hka->ma"} : (tensor<16x4x16xf32>, tensor<4x16x8xf32>) -> tensor<16x8xf32>
+  %3 = nn.matmul %2, %u {labels = "ma,an->mn"} : (tensor<16x8xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
+  %4 = nn.mul %3, %c : (tensor<16x64xf32>, tensor<f32>) -> tensor<16x64xf32>
+  %5 = nn.add %1, %4 : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  return %5 : tensor<16x64xf32>
 }
 
 // An adapter of low rank: x w + ((x v) u) c is one product in every run.
