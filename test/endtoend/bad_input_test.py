@@ -184,13 +184,13 @@ def test_memory_limit_says_what_binds_and_how_much_is_missing(divisi):
 
 def test_a_device_of_the_cluster_limits_the_memory(divisi):
     divisi.path("w.mlir").write_text("""
-nn.global @w parameter : tensor<65536x65536xf32>
+nn.global @w parameter : tensor<65536x65600xf32>
 func.func @forward(%x: tensor<8x65536xf32> {nn.name = "x"})
-    -> (tensor<8x65536xf32> {nn.name = "y"}) {
-  %w = nn.read @w : tensor<65536x65536xf32>
+    -> (tensor<8x65600xf32> {nn.name = "y"}) {
+  %w = nn.read @w : tensor<65536x65600xf32>
   %y = nn.matmul %x, %w {labels = "mk,kn->mn"}
-    : (tensor<8x65536xf32>, tensor<65536x65536xf32>) -> tensor<8x65536xf32>
-  return %y : tensor<8x65536xf32>
+    : (tensor<8x65536xf32>, tensor<65536x65600xf32>) -> tensor<8x65600xf32>
+  return %y : tensor<8x65600xf32>
 }
 """)
     fails(divisi, INFEASIBLE, "plan", "w.mlir", "--devices", 1, "-o", "p.mlir",

@@ -320,7 +320,7 @@ def test_artifact_on_stdout_and_dumps_in_a_folder(made, artifact):
     assert out == artifact
     assert sorted(p.name for p in made.path("dumps").iterdir()) == [
         "m.import.mlir", "m.lower.mlir", "m.partition.mlir", "m.plan.mlir",
-        "m.rewrite.mlir", "m.schedule.mlir"]
+        "m.rewrite.mlir", "m.schedule.mlir", "m.train.mlir"]
 
 
 def test_dumps_are_named_after_the_model(made):

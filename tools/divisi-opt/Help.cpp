@@ -33,6 +33,7 @@ static constexpr StringLiteral kPasses[] = {
     "verify-import",
     "nn-train",
     "search-rules",
+    "draw-rules",
     "isolate-bodies",
     "nn-plan",
     "verify-plan",
