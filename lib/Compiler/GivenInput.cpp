@@ -60,7 +60,10 @@ std::string GivenInput::refusal(ActsOn step, bool replan) const {
     return name + " is an artifact" + model;
   }
   if (!isPlan) {
-    return name + " is IR, which has its shapes" + model;
+    return name +
+           (step == ActsOn::Train ? " is IR, in which weights may be folded"
+                                  : " is IR, which has its shapes") +
+           model;
   }
   Stage last = step == ActsOn::Rewrite ? Stage::Train : Stage::Rewrite;
   if (stage_ <= last || (stage_ <= Stage::Plan && replan)) {

@@ -55,8 +55,8 @@ TEST(VerbInput, StepsBehindAreRefused) {
   VerbInput model("m", VerbInput::Kind::Model);
   VerbInput artifact("m", VerbInput::Kind::Artifact);
   for (ActsOn step : allSteps()) {
-    bool isImport = step == ActsOn::Import, isPlan = step == ActsOn::Plan,
-         isRewrite = step == ActsOn::Rewrite,
+    bool isImport = step == ActsOn::Import || step == ActsOn::Train,
+         isPlan = step == ActsOn::Plan, isRewrite = step == ActsOn::Rewrite,
          isSchedule = step == ActsOn::Schedule, isLower = step == ActsOn::Lower;
     for (bool replan : {false, true}) {
       EXPECT_EQ(model.refusal(step, replan), "");
@@ -65,7 +65,7 @@ TEST(VerbInput, StepsBehindAreRefused) {
       for (Stage stage : allStages()) {
         bool isDropped = stage <= Stage::Plan && replan;
         bool isOpen = stage < Stage::Plan || isDropped;
-        bool isAsImported = stage == Stage::Import || isDropped;
+        bool isAsImported = stage <= Stage::Train || isDropped;
         EXPECT_EQ(VerbInput("m", stage).refusal(step, replan) != "",
                   isImport || (isPlan && !isOpen) ||
                       (isRewrite && !isAsImported) ||
@@ -84,6 +84,8 @@ TEST(VerbInput, ReasonsSayWhatWouldHelp) {
             "plan with --replan");
   EXPECT_EQ(VerbInput("p.mlir", Stage::Import).refusal(ActsOn::Import, false),
             "'p.mlir' is IR, which has its shapes; give the model");
+  EXPECT_EQ(VerbInput("p.mlir", Stage::Import).refusal(ActsOn::Train, false),
+            "'p.mlir' is IR, in which weights may be folded; give the model");
   EXPECT_EQ(
       VerbInput("a", VerbInput::Kind::Artifact).refusal(ActsOn::Import, false),
       "'a' is an artifact; give the model");
