@@ -24,15 +24,17 @@ void *rt::allocatePages(int64_t bytes) {
     return nullptr;
   }
   bool isLarge = bytes >= page;
-  int64_t size = (bytes + line - 1) / line * line;
-  // Which, unlike aligned_alloc, takes sizes that are no multiples.
-  void *memory = nullptr;
-  if (posix_memalign(&memory, isLarge ? page : line, size_t(size)) != 0) {
-    return nullptr;
-  }
-  if (isLarge) {
-    // What is refused stays in small pages.
-    (void)madvise(memory, bytes / page * page, MADV_HUGEPAGE);
+  int64_t alignment = isLarge ? page : line;
+  // A multiple of the alignment; what is behind the bytes is never touched.
+  int64_t size = (bytes + alignment - 1) / alignment * alignment;
+  void *memory = std::aligned_alloc(size_t(alignment), size_t(size));
+  if (isLarge && memory) {
+    // What is refused stays in small pages; so does the end, which would hold
+    // more than it needs.
+    int64_t whole = bytes / page * page;
+    (void)madvise(memory, size_t(whole), MADV_HUGEPAGE);
+    (void)madvise(static_cast<std::byte *>(memory) + whole,
+                  size_t(size - whole), MADV_NOHUGEPAGE);
   }
   return memory;
 }
