@@ -42,8 +42,7 @@ bool EGraph::Same::isEqual(const Operation *a, const Operation *b) {
 
 EGraph::EGraph(mlir::ModuleOp module, const nn::KnownValues &known,
                const std::set<std::string> &commutative)
-    : KnownValues(known), module_(module),
-      body_(functionOf(module).getBody().front()) {
+    : KnownValues(known), body_(functionOf(module).getBody().front()) {
   for (const std::string &name : commutative) {
     commutative_.insert("nn." + name);
   }

@@ -125,7 +125,6 @@ private:
   void kill(mlir::Operation *op);
   void drop(mlir::Operation *op, mlir::Operation *same);
 
-  mlir::ModuleOp module_;
   mlir::Block &body_;
   std::set<std::string> commutative_;
   mutable llvm::DenseMap<mlir::Value, mlir::Value> parents_;

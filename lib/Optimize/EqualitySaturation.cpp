@@ -50,7 +50,6 @@ private:
   void fill(uint32_t index);
   ExtractionNode nodeOf(Operation *op);
   int64_t priceOf(Operation *op);
-  nn::LoopInterface computed(Operation *op);
   std::optional<unsigned> fusedOperand(nn::LoopInterface op);
   const LoopNest &nestOf(nn::LoopInterface op);
 
@@ -299,7 +298,6 @@ Extractor::program(mlir::ModuleOp source, const Extraction &answer,
 //===----------------------------------------------------------------------===//
 
 struct EqualitySaturation::Impl {
-  mlir::MLIRContext *context;
   rewrite::SiteFinder &sites;
   const std::vector<rewrite::ProvedRule> &rules;
   const DeviceKind &kind;
@@ -311,7 +309,7 @@ EqualitySaturation::EqualitySaturation(
     mlir::MLIRContext *context, rewrite::SiteFinder &sites,
     const std::vector<rewrite::ProvedRule> &rules, const DeviceKind &kind,
     SaturationLimits limits)
-    : impl_(new Impl{context, sites, rules, kind, limits, Tidy(context)}) {}
+    : impl_(new Impl{sites, rules, kind, limits, Tidy(context)}) {}
 EqualitySaturation::~EqualitySaturation() = default;
 
 Expected<SearchResult> EqualitySaturation::run(mlir::ModuleOp source) {

@@ -36,7 +36,7 @@ Saturation::Saturation(EGraph &graph, rewrite::SiteFinder &sites,
       forms_(graph, rules),
       backOff_(rules.size(), BackOff{limits.matches, 0, 0}) {
   for (auto [i, proved] : llvm::enumerate(rules)) {
-    if (rewrite::mergedOperand(proved.rule)) {
+    if (rewrite::mergesTwo(proved.rule)) {
       merges_.insert(i);
     } else if (!mergesMore(proved.rule) && !forms_.covers(i)) {
       others_.push_back(i);
@@ -69,7 +69,7 @@ bool Saturation::find(size_t rule, int round) {
           return isNew(rule, nodes, variables);
         },
         [&](rewrite::ClassSite site) {
-          pending_.push_back({rule, {}, std::move(site), false});
+          pending_.push_back({rule, std::move(site), std::nullopt});
           return pending_.size() - before == backOff.most;
         });
     if (isEnough) {
@@ -135,7 +135,7 @@ void Saturation::addMerge(size_t rule, const std::vector<Operation *> &group) {
   rewrite::ProvedRule proved{*merged, rules_[rule].ranks, rules_[rule].file};
   auto site = sites_.at(proved, graph_, group, std::move(variables));
   if (site) {
-    pending_.push_back({rule, std::move(*merged), std::move(*site), true});
+    pending_.push_back({rule, std::move(*site), std::move(*merged)});
   }
 }
 
@@ -155,7 +155,7 @@ void Saturation::findMerges(size_t rule) {
 
 Status Saturation::apply(const Pending &pending) {
   const rewrite::Rule &rule =
-      pending.isMerged ? pending.merged : rules_[pending.rule].rule;
+      pending.merged ? *pending.merged : rules_[pending.rule].rule;
   mlir::OpBuilder builder = graph_.end();
   auto built = rewrite::SiteFinder::build(
       builder, pending.site.results.front().getLoc(), rule, pending.site);

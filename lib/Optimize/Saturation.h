@@ -22,7 +22,6 @@
 #include "divisi/Optimize/EqualitySaturation.h"
 #include "lib/Optimize/NaryForms.h"
 
-#include <map>
 #include <set>
 
 namespace divisi::optimize {
@@ -43,9 +42,9 @@ private:
   /// A rule where it is to be applied.
   struct Pending {
     size_t rule = 0;
-    rewrite::Rule merged; ///< Of a rule that merges: for as many.
     rewrite::ClassSite site;
-    bool isMerged = false;
+    /// Of a rule that merges two: what it says of as many as there are.
+    std::optional<rewrite::Rule> merged;
   };
   /// How often a rule may match.
   struct BackOff {

@@ -212,9 +212,8 @@ std::optional<Parts> Splitter::run() {
   return merges ? std::optional(parts_) : std::nullopt;
 }
 
-std::optional<MergedOperand> divisi::rewrite::mergedOperand(const Rule &rule) {
-  std::optional<Parts> parts = Splitter(rule).run();
-  return parts ? std::optional(MergedOperand{parts->position}) : std::nullopt;
+bool divisi::rewrite::mergesTwo(const Rule &rule) {
+  return Splitter(rule).run().has_value();
 }
 
 namespace {

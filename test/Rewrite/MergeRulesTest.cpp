@@ -34,7 +34,7 @@ TEST(MergeRulesTest, WhatFollowsForMoreIsProved) {
   std::vector<std::string> merging;
   std::vector<Rule> more;
   for (const Rule &rule : *rules) {
-    if (mergedOperand(rule)) {
+    if (mergesTwo(rule)) {
       merging.push_back(rule.name);
       for (size_t count : {2, 3, 4}) {
         auto merged = mergeOf(rule, count);
@@ -110,8 +110,7 @@ TEST(MergeRulesTest, OtherRulesMergeNothing) {
   EXPECT_FALSE(mergeOf(parsed(joining("", source, apart))[0], 3));
   auto rules = shippedRules();
   ASSERT_TRUE(rules);
-  EXPECT_FALSE(mergedOperand(named(*rules, "relu-of-relu")));
-  EXPECT_FALSE(mergedOperand(named(*rules, "parts-of-joined")));
-  EXPECT_FALSE(
-      mergedOperand(named(*rules, "merge-three-matmuls-of-one-input")));
+  EXPECT_FALSE(mergesTwo(named(*rules, "relu-of-relu")));
+  EXPECT_FALSE(mergesTwo(named(*rules, "parts-of-joined")));
+  EXPECT_FALSE(mergesTwo(named(*rules, "merge-three-matmuls-of-one-input")));
 }

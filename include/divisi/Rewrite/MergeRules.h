@@ -25,15 +25,10 @@
 
 namespace divisi::rewrite {
 
-/// Where a merging rule has what the operators that it merges do not share.
-struct MergedOperand {
-  size_t position = 0; ///< Among the operands of each.
-};
-
 /// Whether `rule` merges two operators that differ in one operand: its target
 /// makes each of the two ready in the same way, concatenates them, and takes
-/// each result out of what comes of that. Nothing if it is no such rule.
-std::optional<MergedOperand> mergedOperand(const Rule &rule);
+/// each result out of what comes of that.
+bool mergesTwo(const Rule &rule);
 
 /// What a merging rule says of `count` operators, at least two: the same
 /// variables, but that those which are joined are as many, and last. Where a
