@@ -8,10 +8,8 @@
 
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/Known.h"
-#include "divisi/Rewrite/Apply.h"
 #include "divisi/Rewrite/Sites.h"
-#include "divisi/Rules/Shipped.h"
-#include "passes/Rewrite/Passes.h"
+#include "passes/Rewrite/SearchedRules.h"
 #include "passes/StatusDiagnostic.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -56,22 +54,11 @@ static bool applyAtOne(rewrite::SiteFinder &finder, func::FuncOp function,
 }
 
 Status DrawRulesPass::draw() {
-  std::optional<rewrite::NumericClass> most = parseSearchedClass(numericClass);
-  if (!most) {
-    return makeError(ExitCode::Usage, "'", numericClass.getValue(),
-                     "' is no class of rules: bit-exact or reassociates");
+  Expected<SearchedRules> drawn = searchedRules(numericClass, nullptr);
+  if (!drawn) {
+    return drawn.status();
   }
-  auto axioms = rewrite::shippedAxioms();
-  if (!axioms) {
-    return axioms.status();
-  }
-  auto proved = rewrite::provedRules(*axioms);
-  if (!proved) {
-    return proved.status();
-  }
-  std::vector<rewrite::ProvedRule> rules =
-      rewrite::rulesForSearch(*proved, *most);
-  rewrite::SiteFinder finder(rules, *axioms);
+  rewrite::SiteFinder finder(drawn->rules, drawn->axioms);
   nn::KnownValues known(getOperation());
   std::mt19937_64 random(seed);
   for (auto function : getOperation().getOps<func::FuncOp>()) {

@@ -9,10 +9,8 @@
 #include "dialects/NN/Locations.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Optimize/OptimizeModule.h"
-#include "divisi/Rewrite/Apply.h"
 #include "divisi/Rewrite/RuleRecord.h"
-#include "divisi/Rules/Shipped.h"
-#include "passes/Rewrite/Passes.h"
+#include "passes/Rewrite/SearchedRules.h"
 #include "passes/StatusDiagnostic.h"
 
 #include "mlir/IR/Remarks.h"
@@ -53,17 +51,6 @@ private:
 
 } // namespace
 
-std::optional<rewrite::NumericClass>
-divisi::parseSearchedClass(StringRef name) {
-  for (auto each :
-       {rewrite::NumericClass::BitExact, rewrite::NumericClass::Reassociates}) {
-    if (name == rewrite::spell(each)) {
-      return each;
-    }
-  }
-  return std::nullopt;
-}
-
 Expected<DeviceKind> SearchRulesPass::device() {
   if (kind_) {
     return *kind_;
@@ -94,31 +81,19 @@ Status SearchRulesPass::note(const std::vector<rewrite::ProvedRule> &rules,
 }
 
 Status SearchRulesPass::search() {
-  std::optional<rewrite::NumericClass> most = parseSearchedClass(numericClass);
-  if (!most) {
-    return makeError(ExitCode::Usage, "'", numericClass.getValue(),
-                     "' is no class of rules: bit-exact or reassociates");
+  Expected<SearchedRules> searched = searchedRules(numericClass, own_);
+  if (!searched) {
+    return searched.status();
   }
   Expected<DeviceKind> kind = device();
-  auto axioms = kind ? rewrite::shippedAxioms()
-                     : Expected<std::vector<rewrite::Rule>>(kind.status());
-  if (!axioms) {
-    return axioms.status();
-  }
-  auto proved = rewrite::provedRules(*axioms);
-  if (!proved) {
-    return proved.status();
+  if (!kind) {
+    return kind.status();
   }
   optimize::OptimizeOptions options;
   options.kind = *kind;
   options.programs = programs;
-  if (own_) {
-    proved->insert(proved->begin(), own_->begin(), own_->end());
-  }
-  std::vector<rewrite::ProvedRule> rules =
-      rewrite::rulesForSearch(*proved, *most);
-  auto report =
-      optimize::optimizeModule(getOperation(), rules, *axioms, options);
+  auto report = optimize::optimizeModule(getOperation(), searched->rules,
+                                         searched->axioms, options);
   if (!report) {
     return report.status();
   }
@@ -130,7 +105,7 @@ Status SearchRulesPass::search() {
         << "applied " + std::to_string(use.times) + "x";
   }
   remarkOnOperators();
-  return note(rules, *report);
+  return note(searched->rules, *report);
 }
 
 /// Of each operator that rules have made, by which.
