@@ -19,7 +19,7 @@ namespace divisi {
 
 /// Rules, and what they were proved from.
 struct SearchedRules {
-  std::vector<rewrite::Rule> axioms;
+  std::vector<rewrite::Rule> axioms;      ///< That proofs may use.
   std::vector<rewrite::ProvedRule> rules; ///< Without choices of operators.
 };
 

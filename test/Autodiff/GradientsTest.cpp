@@ -15,10 +15,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Autodiff/Gradients.h"
+#include "test/Autodiff/AutodiffTest.h"
+
 #include "GradientCases.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/NN.h"
+#include "divisi/Autodiff/Gradients.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -36,17 +38,7 @@ using Tensors = std::vector<rt::HostTensor>;
 
 namespace {
 
-class GradientsTest : public testing::Test {
-protected:
-  GradientsTest() {
-    mlir::DialectRegistry registry;
-    registry.insert<nn::NNDialect, mlir::func::FuncDialect>();
-    registerGradients(registry);
-    context_.appendDialectRegistry(registry);
-    context_.loadAllAvailableDialects();
-  }
-  mlir::MLIRContext context_;
-};
+class GradientsTest : public AutodiffTest {};
 
 /// A program and its gradients.
 class Derived {

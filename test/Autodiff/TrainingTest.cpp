@@ -13,9 +13,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Autodiff/Training.h"
+#include "test/Autodiff/AutodiffTest.h"
+
 #include "dialects/NN/NN.h"
 #include "divisi/Autodiff/Gradients.h"
+#include "divisi/Autodiff/Training.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -28,18 +30,7 @@ using Numbers = std::vector<double>;
 
 namespace {
 
-class TrainingTest : public testing::Test {
-protected:
-  TrainingTest() {
-    mlir::DialectRegistry registry;
-    registry.insert<nn::NNDialect, mlir::func::FuncDialect>();
-    registerGradients(registry);
-    context_.appendDialectRegistry(registry);
-    context_.loadAllAvailableDialects();
-  }
-
-  mlir::MLIRContext context_;
-};
+class TrainingTest : public AutodiffTest {};
 
 /// A model of one weight, and its steps.
 class OneWeight {
