@@ -121,7 +121,8 @@ private:
     Primitive reorder = makeReorder(desc, from, to);
     return PackedWeights(constant, name, to, [&](std::byte *packed) {
       int64_t bytes = plan.operands[!product_.swapped].bytes();
-      Bytes all{size_t(bytes)}, workspace(size_t(product_.workspaceBytes));
+      Bytes all{size_t(bytes)};
+      Bytes workspace(size_t(product_.matrices[RightMatrix].bytes));
       if (!reorder || !constant.read(0, bytes, all.data())) {
         return false;
       }

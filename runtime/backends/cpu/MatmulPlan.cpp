@@ -43,7 +43,8 @@ std::string MatmulPlan::packedName() const {
 int64_t MatmulPlan::packingBytes() const {
   // Where it is copied first, all of it is.
   return product.matrices[RightMatrix].packed
-             ? operands[!product.swapped].bytes() + product.workspaceBytes
+             ? operands[!product.swapped].bytes() +
+                   product.matrices[RightMatrix].bytes
              : cpu::packingBytes(givenRight(), wantedRight());
 }
 
@@ -183,6 +184,15 @@ static bool isProduct(const CallSite &call, const CallSite &site) {
          isSameBox(made[0], call.results[0]);
 }
 
+void takeRightOut(MatrixProduct &product) {
+  Matrix &right = product.matrices[RightMatrix];
+  Matrix &result = product.matrices[ResultMatrix];
+  int64_t bytes = result.workspaceOffset - right.workspaceOffset;
+  result.workspaceOffset -= bytes;
+  product.workspaceBytes -= bytes;
+  right.workspaceOffset = 0;
+}
+
 bool MatmulPlan::make(const CallSite &call) {
   std::string ignored;
   Contraction contraction;
@@ -202,6 +212,9 @@ bool MatmulPlan::make(const CallSite &call) {
   groups = groupsOf(site, product.swapped);
   constantRight =
       numElements(product.batch) == 1 && bool(constants[!product.swapped]);
+  if (constantRight) {
+    takeRightOut(product);
+  }
   dnnl_data_type_t type = typeOf(operands[0].type);
   const auto &[left, right, result] = product.matrices;
   descs = {describeMatrix(product, left, m, k, type),

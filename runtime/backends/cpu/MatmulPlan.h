@@ -35,6 +35,10 @@ namespace divisi::rt::cpu {
 MemoryDesc describeMatrix(const MatrixProduct &product, const Matrix &matrix,
                           int64_t rows, int64_t columns, dnnl_data_type_t type);
 
+/// Leaves no room in the workspace of `product` for its right matrix, which is
+/// known and copied once, when the call is prepared, into memory of its own.
+void takeRightOut(MatrixProduct &product);
+
 /// A product alone, or the first operator of a region.
 struct MatmulPlan {
   /// One that has a result.
@@ -66,9 +70,11 @@ struct MatmulPlan {
                                primitive.get(), dnnl_query_weights_md, 0)
                          : descs[RightMatrix].get();
   }
+  /// Also where it is only copied: once, not in each launch.
   bool packsRight() const {
     return constantRight &&
-           !dnnl_memory_desc_equal(descs[RightMatrix].get(), wantedRight());
+           (product.matrices[RightMatrix].packed ||
+            !dnnl_memory_desc_equal(descs[RightMatrix].get(), wantedRight()));
   }
   /// What PackedForms call the right matrix when it is packed, before its
   /// layout.

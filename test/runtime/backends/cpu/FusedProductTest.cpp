@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/backends/cpu/Int8.h"
 #include "test/runtime/backends/cpu/FusedCalls.h"
 
 #include <cmath>
@@ -16,6 +17,29 @@
 using namespace divisi;
 using namespace divisi::rt;
 using namespace divisi::rt::test;
+
+// A matrix that is copied while the call is prepared is in no workspace.
+TEST(FusedProductTest, aConstantIsCopiedOnce) {
+  Attributes attributes;
+  attributes.set("labels", std::string("mk,akn->amn"));
+  auto expect = [&](std::string_view op, DType type, DType sum) {
+    TensorInfo infos[] = {TensorInfo::whole(type, {2, 32}),
+                          TensorInfo::whole(type, {4, 32, 64})};
+    TensorInfo result = TensorInfo::whole(sum, {4, 2, 64});
+    Constant constants[] = {Constant(), Constant(&infos)};
+    CallSite site{op, attributes, infos, {&result, 1}};
+    auto workspace = [&] {
+      return cpuBackend().find(site)->query(site).workspaceBytes;
+    };
+    EXPECT_GE(workspace(), infos[1].bytes());
+    site.constants = constants;
+    EXPECT_LT(workspace(), infos[1].bytes());
+  };
+  expect("nn.matmul", DType::F32, DType::F32);
+  if (cpu::sumsBytesExactly()) {
+    expect("nn.matmul_integer", DType::I8, DType::I32);
+  }
+}
 
 namespace {
 
