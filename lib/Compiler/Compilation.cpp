@@ -227,6 +227,9 @@ Status Compilation::runPipeline(Stage stage) {
     break;
   }
   case Stage::Plan:
+    if (options_.microBatches > 1) {
+      passes.addPass(createMicroBatches({.count = options_.microBatches}));
+    }
     buildPlanPipeline(passes, options_.plan);
     break;
   case Stage::Partition:

@@ -182,6 +182,17 @@ static Status addRewriting(const GivenOptions &given, RewriteOptions &options) {
 // Plans
 //===----------------------------------------------------------------------===//
 
+static Status addMicroBatches(const GivenOptions &given,
+                              CompileOptions &options) {
+  constexpr int64_t kMost = 1024;
+  if (given.microBatches < 1 || given.microBatches > kMost) {
+    return makeError(ExitCode::Usage, "--micro-batches ", given.microBatches,
+                     ": expected a number from 1 to ", kMost);
+  }
+  options.microBatches = given.microBatches;
+  return Status();
+}
+
 static Status addPlan(const GivenOptions &given, PlanOptions &options) {
   options.cluster = given.cluster;
   options.hostInstructionSet = given.hostInstructionSet;
@@ -190,6 +201,7 @@ static Status addPlan(const GivenOptions &given, PlanOptions &options) {
   options.grid.maxAxes = given.maxAxes;
   options.grid.dataParallel = given.dataParallel;
   options.grid.tensorParallel = given.tensorParallel;
+  options.pipelineStages = given.pipelineParallel;
   options.batchDim = given.batchDim;
   options.solver = given.solver;
   options.seed = given.seed;
@@ -281,6 +293,7 @@ divisi::checkOptions(const GivenOptions &given) {
       addShapes(given, options.import),
       addRewriting(given, options.rewrite),
       addPlan(given, options.plan),
+      addMicroBatches(given, options),
       addPrecision(given, options.precision),
       addTraining(given, options.train),
       level.status(),

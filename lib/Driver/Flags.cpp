@@ -134,6 +134,21 @@ Status ImportFlags::readRules(CompileOptions &options) const {
 // Plan
 //===----------------------------------------------------------------------===//
 
+PipelineFlags::PipelineFlags(cl::SubCommand &verb)
+    : stages("pipeline-parallel-size", cl::sub(verb), on(ActsOn::Plan),
+             cl::value_desc("N"), cl::init(1),
+             cl::desc("how many stages the layers are divided into, each on an "
+                      "equal part of the devices (default: 1)")),
+      microBatches("micro-batches", cl::sub(verb), on(ActsOn::Plan),
+                   cl::value_desc("N"), cl::init(1),
+                   cl::desc("a call takes N batches of the model's shapes, one "
+                            "after the other (default: 1)")) {}
+
+void PipelineFlags::fill(GivenOptions &options) const {
+  options.pipelineParallel = stages;
+  options.microBatches = microBatches;
+}
+
 PlanFlags::PlanFlags(cl::SubCommand &verb)
     : rewrite("rewrite", cl::sub(verb), on(ActsOn::Rewrite),
               cl::value_desc("off|greedy|search|joint"), cl::init("off"),
@@ -212,7 +227,7 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
                   cl::value_desc("nccl|host"), cl::init("nccl"),
                   cl::desc("with --gpu: how devices communicate: by NCCL, in "
                            "GPU memory, or through the host")),
-      limits(verb, ActsOn::Plan, PlanOptions().work) {}
+      pipeline(verb), limits(verb, ActsOn::Plan, PlanOptions().work) {}
 
 // A count that is not given is searched, so its default must not count as
 // given.
@@ -229,6 +244,7 @@ void PlanFlags::fill(GivenOptions &options) const {
   setCount(maxAxes, options.maxAxes);
   setCount(dataParallel, options.dataParallel);
   setCount(tensorParallel, options.tensorParallel);
+  pipeline.fill(options);
   options.cluster = cluster;
   options.hostInstructionSet = hostInstructionSet();
   options.mesh = mesh;

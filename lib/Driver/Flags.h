@@ -54,6 +54,18 @@ struct ImportFlags {
   TrainFlags train;
 };
 
+/// What of a pipeline is asked for.
+struct PipelineFlags {
+  /// Adds --pipeline-parallel-size and --micro-batches to `verb`.
+  explicit PipelineFlags(llvm::cl::SubCommand &verb);
+  /// Copies what was given to `options`.
+  void fill(GivenOptions &options) const;
+
+  /// As they were given.
+  llvm::cl::opt<int64_t> stages;
+  llvm::cl::opt<int64_t> microBatches;
+};
+
 /// What the planner is asked for.
 struct PlanFlags {
   /// Adds --devices and what else the planner takes to `verb`.
@@ -86,6 +98,7 @@ struct PlanFlags {
   llvm::cl::opt<std::string> gpu;
   llvm::cl::opt<std::string> cubins;
   llvm::cl::opt<std::string> collectives;
+  PipelineFlags pipeline;
   LimitFlags limits;
 };
 

@@ -25,8 +25,11 @@ KindMemories memoriesOf(const Cluster &cluster, const DeviceGrid &devices,
   KindMemories memories;
   for (GridMemory &memory :
        memoriesOf(cluster, devices.grid, devices.devices)) {
+    // What one grid holds here, several stages will hold.
+    int64_t limit = cluster.memoryLimit(memory.kind, options.memoryLimit);
     memories.push_back({memory.kind.name,
-                        cluster.memoryLimit(memory.kind, options.memoryLimit),
+                        llvm::SaturatingMultiply<uint64_t>(
+                            uint64_t(limit), uint64_t(options.pipelineStages)),
                         std::move(memory.positions)});
   }
   if (!cluster.hasKinds()) {

@@ -9,6 +9,7 @@
 #include "MeasurePlan.h"
 
 #include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Plan/PlaceStages.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -34,6 +35,10 @@ PlanMeasurer::measure(const PlanningInputs &inputs,
   }
   setCluster(*copy, inputs.cluster);
   annotate(*dataflow, planning, grid, assignment);
+  if (options_.pipelineStages > 1 &&
+      !placeStages(*copy, options_.pipelineStages).isOk()) {
+    return {};
+  }
   return options_.measure(*copy);
 }
 

@@ -27,6 +27,15 @@ Status cutShort(search::Stopped why, llvm::StringRef phase) {
                     .str());
 }
 
+Status noSolver(const std::string &name) {
+  std::string names = "random";
+  for (const search::Solver &solver : search::solvers()) {
+    names += ", " + std::string(solver.name);
+  }
+  return Status(ExitCode::Usage,
+                "no solver is called '" + name + "'; there are " + names);
+}
+
 /// `at node '/h/MatMul' (nn.matmul) in 'h.3.attn'`, for the operator there.
 static std::string whereIs(const ModuleDataflow &dataflow, int64_t time) {
   for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {

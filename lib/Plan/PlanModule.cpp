@@ -14,6 +14,7 @@
 #include "RandomPlan.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Plan/PlaceStages.h"
 #include "divisi/Plan/PlanRecord.h"
 
 using namespace mlir;
@@ -47,11 +48,12 @@ static Expected<Cluster> describedCluster(ModuleOp module,
   if (!request.devices && !request.mesh.empty()) {
     // What is no mesh is told later.
     devices = std::min(meshPositions(request.mesh).value_or(1), kMostDevices);
+    devices = std::min(devices * options.pipelineStages, kMostDevices);
   } else if (!request.devices && !module.getOps<spmd::GridOp>().empty()) {
     devices = countDevices(module);
   } else if (!request.devices) {
-    devices =
-        request.dataParallel.value_or(1) * request.tensorParallel.value_or(1);
+    devices = request.dataParallel.value_or(1) *
+              request.tensorParallel.value_or(1) * options.pipelineStages;
   }
   Expected<Cluster> processors = presetCluster("cpu", devices);
   if (processors) {
@@ -121,6 +123,15 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
                       "strategies on the others");
   }
   GridRequest request = options.grid;
+  if (options.pipelineStages > 1) {
+    int64_t devices = request.devices.value_or(inputs.cluster.numDevices());
+    if (devices < options.pipelineStages) {
+      return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
+                       options.pipelineStages, ", and there are ", devices,
+                       " devices");
+    }
+    request.devices = devices / options.pipelineStages;
+  }
   if (known.size() == 1 && request.mesh.empty()) {
     Grid grid = known[0].getValue();
     if (grid.numAxes() == 0) {
@@ -176,6 +187,11 @@ static Status checkOptions(const PlanOptions &options) {
   if (!(options.gap >= 0)) {
     return makeError(ExitCode::Usage, "the gap is ", options.gap,
                      ", expected at least 0");
+  }
+  constexpr int64_t kMostDevices = Cluster::maxDevices;
+  if (options.pipelineStages < 1 || options.pipelineStages > kMostDevices) {
+    return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
+                     options.pipelineStages, ", expected 1 to ", kMostDevices);
   }
   if (options.maxStrategies < 1) {
     return Status(ExitCode::Usage, "the most strategies of an operator are 0, "
@@ -362,22 +378,14 @@ static void addWarnings(const PlanningInputs &inputs,
     report.notes.push_back(*note);
   }
   int64_t used = inputs.devices.grid.numPositions();
-  int64_t asked = options.grid.devices.value_or(inputs.cluster.numDevices());
+  int64_t asked = options.grid.devices.value_or(inputs.cluster.numDevices()) /
+                  options.pipelineStages;
   if (options.grid.mesh.empty() && used < asked) {
     report.notes.push_back("the plan is for " + std::to_string(used) + " of " +
                            std::to_string(asked) +
                            " devices and leaves the others idle: no plan that "
                            "was found for all of them is faster");
   }
-}
-
-static Status noSolver(const std::string &name) {
-  std::string names = "random";
-  for (const search::Solver &solver : search::solvers()) {
-    names += ", " + std::string(solver.name);
-  }
-  return Status(ExitCode::Usage,
-                "no solver is called '" + name + "'; there are " + names);
 }
 
 Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
@@ -411,6 +419,13 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   writeRecord(module, recordOf(inputs, options, answer->outcome, report),
               inputs.dataflow);
   addWarnings(inputs, options, *answer, report);
+  if (options.pipelineStages > 1) {
+    report.lowerBound = 0; // it was of one grid
+    if (Status status = placeStages(module, options.pipelineStages);
+        !status.isOk()) {
+      return status;
+    }
+  }
   if (options.control.onPlan) {
     options.control.onPlan(report);
   }

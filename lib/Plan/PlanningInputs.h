@@ -76,6 +76,8 @@ Expected<Cluster> clusterOf(mlir::ModuleOp module, const PlanOptions &options);
 
 /// Nothing was found before time or a person ended the planner in `phase`.
 Status cutShort(search::Stopped why, llvm::StringRef phase);
+/// ExitCode::Usage: no solver is called `name`, others are.
+Status noSolver(const std::string &name);
 
 /// Gathers why there is no plan.
 class NoPlanReason {

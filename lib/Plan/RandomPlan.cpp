@@ -220,6 +220,10 @@ Expected<PlanReport> planAtRandom(ModuleOp module, const PlanOptions &options) {
                   "the solver random takes a number of devices or a mesh and a "
                   "seed, no degrees of parallelism and no memory limit");
   }
+  if (options.pipelineStages > 1) {
+    return Status(ExitCode::Usage, "the solver random makes no pipeline; leave "
+                                   "out --pipeline-parallel-size");
+  }
   PlanOptions asked = options;
   if (!asked.grid.devices && asked.grid.mesh.empty() && asked.cluster.empty()) {
     asked.grid.devices = 4;

@@ -57,7 +57,7 @@ static void printFewer(const Report &report, raw_ostream &os) {
     os << "each with its own plan (" << steps(report.comparisonWork) << ")\n";
   }
   if (std::optional<ReportComparison> best = fasterOnFewer(report)) {
-    double factor = double(report.nanoseconds) /
+    double factor = double(report.runNanoseconds()) /
                     double(std::max<int64_t>(best->nanoseconds, 1));
     line(os, "") << "this plan is slower than the one on "
                  << countDevices(best->devices) << ": --devices "
@@ -66,14 +66,9 @@ static void printFewer(const Report &report, raw_ostream &os) {
   }
 }
 
-/// What the summary has said before is without overlap.
+/// What was said before is without overlap.
 static void printSchedule(const Report &report, raw_ostream &os) {
-  ScheduleRecord sum;
-  for (const ScheduleRecord &record : report.schedule) {
-    sum.nanoseconds += record.nanoseconds;
-    sum.communication += record.communication;
-    sum.exposed += record.exposed;
-  }
+  ScheduleRecord sum = report.allSchedules();
   if (sum.communication > 0) {
     line(os, "overlapping")
         << formatTime(sum.nanoseconds) << ": of "
@@ -85,17 +80,21 @@ static void printSchedule(const Report &report, raw_ostream &os) {
 
 static void printTime(const Report &report, raw_ostream &os) {
   int64_t devices = report.numDevices();
+  int64_t time = report.runNanoseconds();
   line(os, "on one device")
       << formatTime(report.oneDeviceNanoseconds)
       << " a run, predicted, without overlap"
       << (report.weightBytes > report.memoryLimit
-              ? "; its weights alone exceed the memory limit"
-              : "")
-      << "\n";
-  line(os, "on these " + Twine(devices)) << formatTime(report.nanoseconds);
-  if (report.nanoseconds > 0) {
+              ? "; its weights alone exceed the memory limit\n"
+              : "\n");
+  line(os, "on these " + Twine(devices)) << formatTime(time);
+  if (time > 0) {
     os << formatv(": speed-up {0:F2}, efficiency {1:F1} %", report.speedUp(),
                   100 * report.speedUp() / double(devices));
+  }
+  if (time != report.nanoseconds) {
+    os << ", of stages beside each other, whose work is "
+       << formatTime(report.nanoseconds) << " in all";
   }
   os << "\n";
   printSchedule(report, os);
@@ -161,6 +160,9 @@ static void printQuality(const Report &report, raw_ostream &os) {
          << formatTime(*plan.lowerBound);
     }
     os << "\n";
+  } else if (plan.stages) {
+    line(os, "pipeline") << *plan.stages
+                         << " stages of equal size: the gap is not known\n";
   } else if (!plan.lowerBound) {
     line(os, "plan") << "drawn at random from seed " << plan.seed
                      << ": the gap is not known\n";

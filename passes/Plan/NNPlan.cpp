@@ -49,8 +49,8 @@ private:
 // all of them.
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
-  const auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_,
-               gap_, maxStrategies_, measure, host, control] = options;
+  const auto &[cluster_, grid, stages, batchDim_, memoryLimit_, solver_, seed_,
+               work_, gap_, maxStrategies_, measure, host, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -59,6 +59,7 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   dataParallel = dataParallel_;
   tensorParallel = tensorParallel_;
   maxAxes = maxAxes_;
+  pipelineStages = stages;
   batchDim = batchDim_;
   memoryLimit = memoryLimit_;
   solver = solver_;
@@ -73,8 +74,8 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
 
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
-  auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_, gap_,
-         maxStrategies_, measure, host, control] = options;
+  auto &[cluster_, grid, stages, batchDim_, memoryLimit_, solver_, seed_, work_,
+         gap_, maxStrategies_, measure, host, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -82,6 +83,7 @@ PlanOptions NNPlanPass::planOptions() const {
   dataParallel_ = dataParallel;
   tensorParallel_ = tensorParallel;
   maxAxes_ = maxAxes;
+  stages = pipelineStages;
   batchDim_ = batchDim;
   memoryLimit_ = memoryLimit;
   solver_ = solver;

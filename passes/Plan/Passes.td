@@ -39,6 +39,41 @@ def IsolateBodies : Pass<"isolate-bodies", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
 }
 
+def MicroBatches : Pass<"micro-batches", "::mlir::ModuleOp"> {
+  let summary = "let a call take several batches, one after the other";
+  let description = [{
+    Precondition: values are global; entries update no globals.
+
+    Effect: arguments of entries that are no scalars, and all results, have
+    `count` times as many rows. Each operator stands there for each batch, in
+    the order of the batches, and takes its rows. Globals and constants are read
+    once for all.
+
+    Postcondition: operators of one batch use nothing of another.
+
+    ```mlir
+    func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = nn.relu %x : …
+      return %y : …
+    }
+    // becomes, with count=2
+    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %x0 = nn.slice %x {starts = array<i64: 0>, limits = array<i64: 4>, …} : …
+      %y0 = nn.relu %x0 : …
+      %x1 = nn.slice %x {starts = array<i64: 4>, limits = array<i64: 8>, …} : …
+      %y1 = nn.relu %x1 : …
+      %y = nn.concat %y0, %y1 {axis = 0} : …
+      return %y : …
+    }
+    ```
+  }];
+  let options = [
+    Option<"count", "count", "int64_t", "1", "how many batches">,
+  ];
+  let dependentDialects = ["::divisi::nn::NNDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
 def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
   let summary = "choose grids, and a strategy for every operator and value";
   let description = [{
@@ -77,6 +112,8 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
     Option<"tensorParallel", "tensor-parallel-size", "std::optional<int64_t>",
            "std::nullopt",
            "devices that share the parameters">,
+    Option<"pipelineStages", "pipeline-parallel-size", "int64_t", "1",
+           "the stages of a pipeline, each on an equal part of the devices">,
     Option<"batchDim", "batch-dim", "int64_t", "0",
            "the dimension of the inputs that is the batch">,
     Option<"memoryLimit", "memory-limit", "std::optional<int64_t>",

@@ -156,11 +156,14 @@ int64_t ScheduleOverlapPass::roomFor(const Cluster &cluster) {
   if (!devices) {
     return 0;
   }
+  // Stages run beside each other as far as what they send has room.
+  bool isPipeline = *record && (*record)->stages;
   std::optional<int64_t> room;
   for (const DeviceMemory &device : *devices) {
     int64_t held = device.held.total();
     int64_t left = std::max<int64_t>(device.limit - held, 0);
-    int64_t own = given == device.limit ? left : std::min(left, held / 2);
+    bool mayFill = given == device.limit || isPipeline;
+    int64_t own = mayFill ? left : std::min(left, held / 2);
     if (held > 0) {
       room = std::min(room.value_or(own), own);
     }

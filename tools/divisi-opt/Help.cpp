@@ -34,6 +34,7 @@ static constexpr StringLiteral kPasses[] = {
     "nn-train",
     "search-rules",
     "draw-rules",
+    "micro-batches",
     "isolate-bodies",
     "nn-plan",
     "verify-plan",

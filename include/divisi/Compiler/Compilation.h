@@ -67,6 +67,7 @@ struct CompileOptions {
   PrecisionOptions precision; ///< Unused where IR is read.
   TrainOptions train;         ///< Unused where IR is read.
   SharedRules rules;          ///< A user's own; unused where IR is read.
+  int64_t microBatches = 1;   ///< How many batches a call takes.
   RewriteOptions rewrite;     ///< Unused where IR has been rewritten.
   PlanOptions plan;           ///< Unused where IR is planned already.
   /// Without the report and the device, which are set here.

@@ -67,6 +67,8 @@ struct GivenOptions {
   std::optional<int64_t> maxAxes;        ///< --max-axes
   std::optional<int64_t> dataParallel;   ///< --data-parallel-size
   std::optional<int64_t> tensorParallel; ///< --tensor-parallel-size
+  int64_t pipelineParallel = 1;          ///< --pipeline-parallel-size
+  int64_t microBatches = 1;              ///< --micro-batches
   int64_t batchDim = 0;                  ///< --batch-dim
   std::string memoryLimit;               ///< --memory-limit, `70GiB`.
   std::string solver = "auto";           ///< --solver

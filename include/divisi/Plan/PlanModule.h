@@ -43,6 +43,9 @@ struct PlanOptions {
   std::string cluster;
   /// Devices, mesh, degrees of parallelism.
   GridRequest grid;
+  /// How many stages a pipeline has, each on an equal part of the devices
+  /// (PlaceStages.h); 1: there is none.
+  int64_t pipelineStages = 1;
   /// The dimension of the inputs that data axes split.
   int64_t batchDim = 0;
   /// Bytes per device; without, what a device of the cluster has.

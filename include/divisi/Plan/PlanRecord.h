@@ -49,6 +49,7 @@ struct PlanRecord {
   /// Of the time, for the strategies that were declared, on all `grids`; none
   /// if no solver has looked for one.
   std::optional<int64_t> lowerBound;
+  std::optional<int64_t> stages;       ///< Of a pipeline, if there is one.
   int64_t grids = 0;                   ///< PlanReport::grids
   std::optional<int64_t> gridsLeftOut; ///< The same, if there are any.
   /// True if there are grids that are not even listed (leavesUnlisted), else
@@ -85,6 +86,7 @@ void forEachField(Record &record, Field field) {
   field("work_done", record.workDone);
   field("nanoseconds", record.nanoseconds);
   field("lower_bound", record.lowerBound);
+  field("stages", record.stages);
   field("grids", record.grids);
   field("grids_left_out", record.gridsLeftOut);
   field("leaves_unlisted", record.leavesUnlisted);

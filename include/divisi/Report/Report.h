@@ -208,10 +208,15 @@ struct Report {
 
   /// How many devices its grids have; others are idle.
   int64_t numDevices() const;
+  /// Of one run: `nanoseconds`, but of the stages of a pipeline, which run
+  /// beside each other, what the schedule says.
+  int64_t runNanoseconds() const;
+  /// The sums over all entries, without a name.
+  ScheduleRecord allSchedules() const;
   /// How many times faster than one device; 0 if nothing takes time.
   double speedUp() const {
-    return nanoseconds > 0 ? double(oneDeviceNanoseconds) / double(nanoseconds)
-                           : 0;
+    int64_t time = runNanoseconds();
+    return time > 0 ? double(oneDeviceNanoseconds) / double(time) : 0;
   }
 };
 

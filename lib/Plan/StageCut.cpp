@@ -1,0 +1,216 @@
+//===- StageCut.cpp - Which nodes are on which stage ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StageCut.h"
+
+#include "dialects/NN/Locations.h"
+#include "dialects/NN/Shapes.h"
+#include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/OperationCost.h"
+#include "divisi/Stages/StagePlanner.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace divisi::plan {
+
+/// The most layers between which stages are cut: nodes are joined to so many.
+static constexpr size_t kMostLayers = 96;
+
+/// What takes micro-batches out of inputs, and joins their results, is called
+/// so: it is where its users or operands are.
+static constexpr StringLiteral kBatchNode = "micro_batch";
+
+/// Those of which the results are made are nodes; operators without a name
+/// belong to the one before. Others, which training has derived from them, have
+/// their names.
+void StageCut::findNodes(func::FuncOp entry) {
+  llvm::DenseSet<Operation *> forward;
+  SmallVector<Operation *> list;
+  Operation *end = entry.front().getTerminator();
+  auto visit = [&](Operation *op) {
+    for (Value operand : op->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (maker && forward.insert(maker).second) {
+        list.push_back(maker);
+      }
+    }
+  };
+  visit(end);
+  while (!list.empty()) {
+    visit(list.pop_back_val());
+  }
+  std::optional<size_t> last;
+  for (Operation &op : entry.front()) {
+    std::string name = nn::nodeName(op.getLoc());
+    if (!forward.contains(&op) || isa<nn::ReadOp>(op) || name == kBatchNode) {
+      continue;
+    }
+    if (!name.empty() || !last) {
+      auto [known, isNew] = nodeOf_.try_emplace(name, nodes_.size());
+      if (isNew) {
+        nodes_.emplace_back();
+      }
+      last = known->second;
+    }
+    nodeOfOp_[&op] = *last;
+  }
+  for (Operation &op : entry.front()) {
+    if (!forward.contains(&op) && !isa<nn::ReadOp>(op)) {
+      // Training calls what it derives so.
+      std::string name = nn::nodeName(op.getLoc());
+      StringRef node = name;
+      node.consume_back(".grad");
+      if (auto known = nodeOf_.find(node); known != nodeOf_.end()) {
+        nodeOfOp_[&op] = known->second;
+      }
+    }
+  }
+}
+
+void StageCut::priceNodes(func::FuncOp entry) {
+  OperationCost cost(entry->getParentOfType<ModuleOp>(), cluster_);
+  cost.enter(entry.front());
+  for (auto op : entry.front().getOps<nn::LoopInterface>()) {
+    auto node = nodeOfOp_.find(op);
+    if (node == nodeOfOp_.end() || !spmd::getSplit(op)) {
+      continue;
+    }
+    if (auto strategy = spmd::requireStrategy(op); succeeded(strategy)) {
+      nodes_[node->second].nanoseconds += cost.ofOperator(op, *strategy);
+    }
+  }
+}
+
+/// Counts a value that a later node uses between its own and that one.
+void StageCut::addCrossing(func::FuncOp entry) {
+  std::vector<int64_t> change(nodes_.size()), count(nodes_.size());
+  for (Operation &op : entry.front()) {
+    auto own = nodeOfOp_.find(&op);
+    if (own == nodeOfOp_.end()) {
+      continue;
+    }
+    for (Value result : op.getResults()) {
+      size_t last = own->second;
+      for (Operation *user : result.getUsers()) {
+        if (auto node = nodeOfOp_.find(user); node != nodeOfOp_.end()) {
+          last = std::max(last, node->second);
+        }
+      }
+      auto type = dyn_cast<RankedTensorType>(result.getType());
+      int64_t bytes = type ? nn::byteCount(type).value_or(0) : 0;
+      change[own->second] += bytes;
+      change[last] -= bytes;
+      ++count[own->second];
+      --count[last];
+    }
+  }
+  int64_t bytes = 0, values = 0;
+  for (size_t node = 0; node < nodes_.size(); ++node) {
+    nodes_[node].crossing += bytes += change[node];
+    nodes_[node].values += values += count[node];
+  }
+}
+
+/// The last node of each layer: of about as much work each, where little
+/// crosses.
+std::vector<size_t> StageCut::findLayers() const {
+  int64_t all = 0;
+  for (const Node &node : nodes_) {
+    all += node.nanoseconds;
+  }
+  std::vector<size_t> ends;
+  int64_t work = 0;
+  size_t best = 0;
+  bool isFirst = true;
+  for (size_t i = 0; i + 1 < nodes_.size(); ++i) {
+    work += nodes_[i].nanoseconds;
+    if (isFirst || nodes_[i].crossing <= nodes_[best].crossing) {
+      best = i;
+    }
+    isFirst = false;
+    size_t left = nodes_.size() - 1 - i;
+    bool isMany = nodes_.size() > kMostLayers;
+    if (!isMany || work * int64_t(kMostLayers) >= all || left == 0) {
+      ends.push_back(best);
+      isFirst = true;
+      work = 0;
+    }
+  }
+  ends.push_back(nodes_.size() - 1);
+  return ends;
+}
+
+/// Gives each node a stage.
+Status StageCut::cut() {
+  if (int64_t(nodes_.size()) < stages_) {
+    return makeError(ExitCode::Usage, "--pipeline-parallel-size is ", stages_,
+                     ", and the program has ", nodes_.size(),
+                     " nodes: each stage needs one");
+  }
+  std::vector<size_t> ends = findLayers();
+  if (int64_t(ends.size()) < stages_) { // too few are worth more than one
+    ends.clear();
+    for (size_t node = 0; node < nodes_.size(); ++node) {
+      ends.push_back(node);
+    }
+  }
+  std::vector<int64_t> work{0};
+  size_t node = 0;
+  for (size_t end : ends) {
+    work.push_back(work.back());
+    for (; node <= end; ++node) {
+      work.back() += nodes_[node].nanoseconds;
+    }
+  }
+  // Links of one pace are enough to tell much from little.
+  const LinkLevel &links = cluster_.levels.back();
+  StageProblem problem;
+  problem.layers = ends.size();
+  problem.devices = {size_t(stages_)};
+  problem.memory = {0};
+  problem.subGrids = {{0, 1}};
+  problem.microBatches = 4;
+  problem.minStages = problem.maxStages = size_t(stages_);
+  problem.inFlight = [](size_t, size_t) { return 1; };
+  problem.cost = [&](size_t begin, size_t end, const SubGrid &) {
+    const Node &last = nodes_[ends[end - 1]];
+    double bytes = double(last.crossing) * 1e9 / links.bytesPerSecond;
+    return std::optional(StageCost{
+        .nanoseconds = work[end] - work[begin],
+        .sends = int64_t(bytes) + last.values * links.latencyNanoseconds});
+  };
+  std::optional<StagePlan> plan = planStages(problem);
+  node = 0;
+  for (size_t stage = 0; stage < plan->stages.size(); ++stage) {
+    for (; node <= ends[plan->stages[stage].end - 1]; ++node) {
+      stageOfNode_.push_back(int64_t(stage));
+    }
+  }
+  return Status();
+}
+
+Status StageCut::run(ArrayRef<func::FuncOp> entries) {
+  for (func::FuncOp entry : entries) {
+    findNodes(entry);
+  }
+  for (func::FuncOp entry : entries) {
+    priceNodes(entry);
+    addCrossing(entry);
+  }
+  return cut();
+}
+
+std::optional<int64_t> StageCut::stageOf(Operation *op) const {
+  auto node = nodeOfOp_.find(op);
+  return node == nodeOfOp_.end() ? std::nullopt
+                                 : std::optional(stageOfNode_[node->second]);
+}
+
+} // namespace divisi::plan
