@@ -9,6 +9,7 @@
 #include "lib/Codegen/ObjectFile.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -134,4 +135,31 @@ divisi::assemblePtx(llvm::Module &module, const std::string &architecture) {
                      number <= 90 ? "+ptx80" : "",
                      CodeGenFileType::AssemblyFile},
                     module);
+}
+
+divisi::Expected<std::string> divisi::compileAndLink(Module &module,
+                                                     const std::string &level,
+                                                     const std::string &name) {
+  divisi::Expected<std::string> object = compileModule(module, level);
+  return object ? linkObject(*object, name) : object;
+}
+
+/// What the generator makes of a region is what the cache goes by, not the
+/// region: another generator makes something else.
+divisi::Expected<std::string> divisi::compileOnce(
+    Module &module, const std::string &target, const UserCache *cache,
+    function_ref<divisi::Expected<std::string>(Module &module)> compile) {
+  if (!cache) {
+    return compile(module);
+  }
+  std::string source = "LLVM " LLVM_VERSION_STRING ", " + target + "\n";
+  raw_string_ostream(source) << module;
+  if (std::optional<std::string> known = cache->find(source)) {
+    return std::move(*known);
+  }
+  divisi::Expected<std::string> code = compile(module);
+  if (code) {
+    cache->keep(source, *code);
+  }
+  return code;
 }

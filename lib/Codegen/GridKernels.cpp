@@ -119,17 +119,23 @@ static Status notMade() {
 }
 
 static divisi::Expected<std::string>
-generatePtx(const rt::CallSite &site, const std::string &architecture) {
+generatePtx(const rt::CallSite &site, const std::string &architecture,
+            const UserCache *cache) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = mapRegion(site, context);
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> lowered =
       succeeded(mapToNvvm(*module)) ? lowerRows(*module, llvmContext) : nullptr;
-  return lowered ? assemblePtx(*lowered, architecture) : notMade();
+  return !lowered ? notMade()
+                  : compileOnce(*lowered, "PTX of " + architecture, cache,
+                                [&](llvm::Module &module) {
+                                  return assemblePtx(module, architecture);
+                                });
 }
 
-static divisi::Expected<std::string>
-generateEmulated(const rt::CallSite &site, const std::string &level) {
+static divisi::Expected<std::string> generateEmulated(const rt::CallSite &site,
+                                                      const std::string &level,
+                                                      const UserCache *cache) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = mapRegion(site, context);
   emulateGrid(*module);
@@ -138,9 +144,10 @@ generateEmulated(const rt::CallSite &site, const std::string &level) {
   if (!lowered) {
     return notMade();
   }
-  divisi::Expected<std::string> object = compileModule(*lowered, level);
-  divisi::Expected<std::string> linked =
-      object ? linkObject(*object, emulatedFunctionName) : object;
+  divisi::Expected<std::string> linked = compileOnce(
+      *lowered, "emulated, " + level, cache, [&](llvm::Module &module) {
+        return compileAndLink(module, level, emulatedFunctionName);
+      });
   if (!linked) {
     return linked;
   }
@@ -152,15 +159,15 @@ generateEmulated(const rt::CallSite &site, const std::string &level) {
 }
 
 divisi::Expected<std::string>
-divisi::generateGridKernel(const rt::CallSite &call,
-                           const std::string &target) {
+divisi::generateGridKernel(const rt::CallSite &call, const std::string &target,
+                           const UserCache *cache) {
   std::string architecture(rt::architectureOfTarget(target));
   std::string level(rt::levelOfEmulated(target));
   std::optional<divisi::Expected<std::string>> made =
       withCoded(call, [&](const rt::CallSite &site) {
         return std::optional(architecture.empty()
-                                 ? generateEmulated(site, level)
-                                 : generatePtx(site, architecture));
+                                 ? generateEmulated(site, level, cache)
+                                 : generatePtx(site, architecture, cache));
       });
   return *made;
 }

@@ -13,10 +13,8 @@
 #include "lib/Codegen/LowerRows.h"
 #include "lib/Codegen/ObjectFile.h"
 
-#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -72,12 +70,6 @@ std::string divisi::codeStructure(const rt::CallSite &site) {
   return text;
 }
 
-static divisi::Expected<std::string> compile(llvm::Module &module,
-                                             const std::string &level) {
-  divisi::Expected<std::string> object = compileModule(module, level);
-  return object ? linkObject(*object, rt::rowFunctionName) : object;
-}
-
 divisi::Expected<std::string> divisi::generateCode(const rt::CallSite &site,
                                                    const std::string &level,
                                                    const UserCache *cache) {
@@ -93,19 +85,7 @@ divisi::Expected<std::string> divisi::generateCode(const rt::CallSite &site,
   if (!lowered) {
     return makeError(ExitCode::Internal, "no code could be made of a region");
   }
-  if (!cache) {
-    return compile(*lowered, level);
-  }
-  // What the generator makes of a region is what the cache goes by, not the
-  // region: another generator makes something else.
-  std::string source = "LLVM " LLVM_VERSION_STRING ", " + level + "\n";
-  llvm::raw_string_ostream(source) << *lowered;
-  if (std::optional<std::string> known = cache->find(source)) {
-    return std::move(*known);
-  }
-  divisi::Expected<std::string> code = compile(*lowered, level);
-  if (code) {
-    cache->keep(source, *code);
-  }
-  return code;
+  return compileOnce(*lowered, level, cache, [&](llvm::Module &module) {
+    return compileAndLink(module, level, rt::rowFunctionName);
+  });
 }

@@ -93,16 +93,20 @@ const CallSites::Boxes *CallSites::boxesOf(BufferType type) {
       if (!llvm::binary_search(program_.getRanks(), device)) {
         continue;
       }
-      rt::TensorInfo &box = boxes->emplace_back(*info);
+      rt::TensorInfo &box = boxes->infos.emplace_back(*info);
       box.format = type.getFormat().str();
       for (auto [dim, interval] : llvm::enumerate(local.getLayout().box(
                local.getGrid(), local.getGlobalShape(), int64_t(position)))) {
         box.extents[dim] = interval.size();
         box.offset[dim] = interval.begin;
       }
+      auto same = llvm::find_if(boxes->infos, [&](const rt::TensorInfo &each) {
+        return each.extents == box.extents;
+      });
+      boxes->first.push_back(uint32_t(same - boxes->infos.begin()));
     }
   }
-  bool isComplete = boxes->size() == program_.getRanks().size();
+  bool isComplete = boxes->infos.size() == program_.getRanks().size();
   return isComplete ? boxes.get() : nullptr;
 }
 
@@ -163,13 +167,17 @@ bool CallSites::all(CallOp call, Ask ask) {
     constants.push_back(isConstant(input) ? &attributes : nullptr);
   }
   std::optional<rt::KernelCode> code = codeOf(call);
-  std::set<std::vector<rt::Dims>> asked; // by extents, which decide
+  std::set<SmallVector<uint32_t>> asked; // by extents, which decide
   for (size_t rank = 0; rank < program_.getRanks().size(); ++rank) {
+    if (!asked
+             .insert(llvm::map_to_vector(
+                 boxes, [&](const Boxes *each) { return each->first[rank]; }))
+             .second) {
+      continue;
+    }
     std::vector<rt::TensorInfo> infos;
-    std::vector<rt::Dims> extents;
     for (const Boxes *each : boxes) {
-      infos.push_back((*each)[rank]);
-      extents.push_back(infos.back().extents);
+      infos.push_back(each->infos[rank]);
     }
     auto from = std::span(infos).first(call.getInputs().size());
     auto rest = std::span(infos).subspan(from.size());
@@ -187,8 +195,7 @@ bool CallSites::all(CallOp call, Ask ask) {
     }
     bool isEmpty = llvm::all_of(
         to, [](const rt::TensorInfo &info) { return info.count() == 0; });
-    if (!isEmpty && asked.insert(std::move(extents)).second &&
-        !ask(site, version)) {
+    if (!isEmpty && !ask(site, version)) {
       return false;
     }
   }

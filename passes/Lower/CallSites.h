@@ -59,8 +59,11 @@ public:
   bool isConstant(mlir::Value buffer) const;
 
 private:
-  /// Per rank the box that it has of a tensor.
-  using Boxes = std::vector<rt::TensorInfo>;
+  /// What each rank has of a tensor.
+  struct Boxes {
+    std::vector<rt::TensorInfo> infos; ///< Per rank its box.
+    std::vector<uint32_t> first;       ///< Per rank the first of its extents.
+  };
 
   const Boxes *boxesOf(exec::BufferType type);
 

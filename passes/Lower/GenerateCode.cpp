@@ -71,6 +71,10 @@ private:
 
   /// By structure; of the host, and of the device.
   std::map<std::string, FlatSymbolRefAttr> known_[2];
+  /// What calls of the device get, by all that it depends on: code, fallback.
+  /// Of one program.
+  llvm::DenseMap<Attribute, std::pair<FlatSymbolRefAttr, FlatSymbolRefAttr>>
+      ofDevice_;
   int64_t nextNumber_ = 0;               ///< In the name of a code.
   std::optional<UserCache> cache_;       ///< While it runs.
   std::vector<CodeOp> kernels_;          ///< That were made for the device.
@@ -91,7 +95,7 @@ FailureOr<FlatSymbolRefAttr> GenerateCodePass::codeFor(const rt::CallSite &site,
     return code;
   }
   divisi::Expected<std::string> bytes =
-      isOnDevice ? generateGridKernel(site, deviceTarget)
+      isOnDevice ? generateGridKernel(site, deviceTarget, &*cache_)
                  : generateCode(site, level, &*cache_);
   if (!bytes) {
     emitStatus(loc, bytes.status());
@@ -243,16 +247,35 @@ LogicalResult GenerateCodePass::addAny(CallOp call, CallSites &sites,
   if (deviceTarget.empty() || call.getCode()) {
     return success();
   }
-  if (!isOfDevice(call, sites) && failed(addCode(call, sites))) {
-    return failure();
+  auto [known, isNew] = ofDevice_.try_emplace(sites.keyOf(call));
+  auto &[code, fallback] = known->second;
+  if (isNew) {
+    if (!isOfDevice(call, sites) && failed(addCode(call, sites))) {
+      return failure();
+    }
+    if (backend_ && failed(addFallback(call, sites))) {
+      return failure();
+    }
+    code = call.getCodeAttr();
+    fallback = call.getFallbackAttr();
+    return success();
   }
-  return backend_ ? addFallback(call, sites) : success();
+  if (code) {
+    call.setCodeAttr(code);
+    ++numCalls;
+  }
+  if (fallback) {
+    call.setFallbackAttr(fallback);
+    ++numFallbacks;
+  }
+  return success();
 }
 
 LogicalResult GenerateCodePass::addCodes(ProgramOp program,
                                          const llvm::StringSet<> &updated,
                                          bool isForHost) {
   CallSites sites(program, updated);
+  ofDevice_.clear();
   for (CallOp call :
        llvm::make_early_inc_range(program.getBody().getOps<CallOp>())) {
     if (failed(addAny(call, sites, isForHost))) {

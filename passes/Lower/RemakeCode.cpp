@@ -159,7 +159,7 @@ void CodeRemaker::add(CodeOp code, const rt::CallSite &site) {
   wanted.structure = structure;
   divisi::Expected<std::string> made =
       isGrid
-          ? generateGridKernel(site, std::string(rt::ptxOf(target)))
+          ? generateGridKernel(site, std::string(rt::ptxOf(target)), &cache_)
           : generateCode(site, std::string(rt::levelOfTarget(target)), &cache_);
   wanted.why = made.status().message();
   wanted.bytes = made ? std::move(*made) : "";

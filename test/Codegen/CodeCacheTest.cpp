@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Support/UserCache.h"
 #include "divisi/Support/UserKey.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "test/Codegen/DrawnRegion.h"
 
 #include <cstdlib>
@@ -135,4 +137,27 @@ TEST_F(CodeCacheTest, GivesTheSameCode) {
   // Of another processor there is none.
   EXPECT_NE(*generateCode(call.site(), "x86-64-v4", &cache), *made);
   EXPECT_EQ(entries().size(), 2u);
+}
+
+/// Planning asks for the same kernels again and again.
+TEST_F(CodeCacheTest, GivesTheSameKernels) {
+  unsigned seed = 0;
+  test::RegionCall call = test::DrawnRegion(seed).call(20);
+  while (!generatesGridKernel(call.site())) {
+    call = test::DrawnRegion(++seed).call(20);
+  }
+  UserCache cache("native");
+  size_t count = 0;
+  for (const std::string &target :
+       {rt::ptxTarget("sm_80"), rt::ptxTarget("sm_90"),
+        rt::emulatedTarget("x86-64-v3")}) {
+    auto made = generateGridKernel(call.site(), target);
+    auto kept = generateGridKernel(call.site(), target, &cache);
+    ASSERT_EQ(entries().size(), ++count) << target;
+    auto found = generateGridKernel(call.site(), target, &cache);
+    ASSERT_TRUE(made && kept && found) << target;
+    EXPECT_EQ(*made, *kept);
+    EXPECT_EQ(*made, *found);
+    EXPECT_EQ(entries().size(), count);
+  }
 }

@@ -23,6 +23,7 @@
 #define DIVISI_CODEGEN_GRIDKERNELS_H
 
 #include "divisi/Support/Status.h"
+#include "divisi/Support/UserCache.h"
 #include "divisi/runtime/kernels/Kernel.h"
 
 #include <string>
@@ -38,10 +39,13 @@ bool generatesGridKernel(const rt::CallSite &site);
 std::string gridStructure(const rt::CallSite &site);
 
 /// The kernel (GridCode.h) for a target of isGridTarget(): in PTX, or, for the
-/// emulator, as an EmulatedHeader and a shared object of this host which imports
-/// nothing. There is one for `site`. ExitCode::Internal where LLVM makes none.
+/// emulator, as an EmulatedHeader and a shared object of this host which
+/// imports nothing. The same arguments give the same bytes, whether `cache`,
+/// unless it is null, has them or not. There is one for `site`.
+/// ExitCode::Internal where LLVM makes none.
 Expected<std::string> generateGridKernel(const rt::CallSite &site,
-                                         const std::string &target);
+                                         const std::string &target,
+                                         const UserCache *cache = nullptr);
 
 } // namespace divisi
 
