@@ -56,17 +56,16 @@ bool RankProgramBuilder::hasRoom(const pb::Call &call,
   return true;
 }
 
-/// What the artifact plans, if that is enough; else some beside the arena.
-void RankProgramBuilder::setWorkspace(const pb::Call &call, int64_t bytes,
-                                      Task &task) {
+/// Whether the call wants more than the artifact plans: then it has some beside
+/// the arena.
+bool RankProgramBuilder::countWorkspace(const pb::Call &call, int64_t bytes) {
   std::vector<int64_t> &extra = out_.memory_.workspaces;
   extra.resize(std::max<size_t>(extra.size(), call.space() + 1));
-  if (bytes > call.workspace_bytes()) {
+  bool isMore = bytes > call.workspace_bytes();
+  if (isMore) {
     extra[call.space()] = std::max(extra[call.space()], bytes);
-    task.wantsExtraWorkspace = true;
-  } else if (bytes > 0) {
-    task.workspace = arena(call.space()) + call.workspace_offset();
   }
+  return isMore;
 }
 
 /// What is there beside constants while they are packed.
@@ -87,80 +86,100 @@ void RankProgramBuilder::notePacked(const pb::Call &call,
   }
 }
 
+bool RankProgramBuilder::isFor(const Backend &backend,
+                               const pb::Call &call) const {
+  return backend.space() ==
+         nameOfSpace(*context_.resolved.manifest, call.space());
+}
+
+RankProgramBuilder::Answer RankProgramBuilder::ask(const Backend &backend,
+                                                   const pb::Call &call,
+                                                   const CallSite &site) const {
+  const pb::Operator &op = *context_.resolved.operatorOf(call).message;
+  const Kernel *kernel = backend.find(site, int(op.version()));
+  return kernel ? Answer{kernel, kernel->query(site)} : Answer();
+}
+
+/// Why the backend cannot do the call, as far as it says so; empty: it can.
+std::string_view RankProgramBuilder::refusal(const pb::Call &call,
+                                             const Answer &answer,
+                                             bool &isNothing) const {
+  isNothing = false;
+  return !answer.kernel ? " has no kernel for it"
+         : !mayShare(call, answer.query, isNothing)
+             ? " cannot write a result over its operand"
+         : !hasRoom(call, answer.query)
+             ? " needs more room for a result in its format"
+             : "";
+}
+
+/// `reasons`: what each of those that were asked says.
+Status RankProgramBuilder::noBackend(const pb::Call &call, ExitCode code,
+                                     const std::string &reasons) const {
+  return makeError(code, "no backend can do '", context_.resolved.nameOf(call),
+                   "'", reasons);
+}
+
 Status RankProgramBuilder::chooseKernel(const pb::Call &call,
                                         const CallSite &site, Task &task,
                                         std::vector<int> &unread) {
   std::ostringstream reasons;
-  bool isOfDevice = false, isAnyAsked = false;
-  std::string_view space =
-      nameOfSpace(*context_.resolved.manifest, call.space());
+  bool isOfDevice = false;
   for (const Backend *backend : context_.backends) {
-    if (backend->space() != space) {
+    if (!isFor(*backend, call)) {
       continue;
     }
-    isAnyAsked = true;
-    const Kernel *kernel = backend->find(
-        site, int(context_.resolved.operatorOf(call).message->version()));
-    if (!kernel) {
-      reasons << "; backend '" << backend->name() << "' has no kernel for it";
-      continue;
-    }
-    KernelQuery query = kernel->query(site);
+    Answer answer = ask(*backend, call, site);
     bool isNothing = false;
-    if (!mayShare(call, query, isNothing)) {
-      reasons << "; backend '" << backend->name()
-              << "' cannot write a result over its operand";
-      continue;
-    }
-    if (!hasRoom(call, query)) {
-      reasons << "; backend '" << backend->name()
-              << "' needs more room for a result in its format";
+    std::string_view why = refusal(call, answer, isNothing);
+    if (!why.empty()) {
+      reasons << "; backend '" << backend->name() << "'" << why;
       continue;
     }
     if (isNothing) {
       return {};
     }
-    if (onlyCounts()) {
-      setWorkspace(call, query.workspaceBytes, task);
-      notePacked(call, query.packed);
-      notePacking(query.packed);
-      unread = std::move(query.unread);
-      return {};
-    }
     std::string error;
-    task.kernel = kernel->prepare(site, error);
+    task.kernel = answer.kernel->prepare(site, error);
     if (!task.kernel) {
       reasons << "; backend '" << backend->name() << "': " << error;
-      isOfDevice |= space != hostSpace;
+      isOfDevice |= backend->space() != hostSpace;
       continue;
     }
-    std::vector<PartKernel> parts = task.kernel->parts();
-    if (parts.empty()) {
-      parts.push_back({std::string(site.op), backend->name()});
-    }
-    for (const PartKernel &part : parts) {
-      ++out_.kernelCounts_[{part.op, std::string(part.backend)}];
-    }
-    notePacking(query.packed);
-    for (const PackedBytes &packed : task.kernel->packed()) {
-      out_.memory_.packed[{uint64_t(uintptr_t(packed.data)), ""}] =
-          packed.bytes;
+    noteKernel(*task.kernel, site.op, *backend);
+    notePacking(answer.query.packed);
+    if (countWorkspace(call, answer.query.workspaceBytes)) {
+      task.wantsExtraWorkspace = true;
+    } else if (answer.query.workspaceBytes > 0) {
+      task.workspace = arena(call.space()) + call.workspace_offset();
     }
     for (size_t o = 0; o < site.operands.size(); ++o) {
       if (!task.kernel->reads(o)) {
         unread.push_back(static_cast<int>(o));
       }
     }
-    setWorkspace(call, query.workspaceBytes, task);
     return {};
-  }
-  if (onlyCounts() && !isAnyAsked) {
-    return {}; // who does it is not known here
   }
   // What a device's own kernel took while compiling fails for what the machine
   // lacks: a library, or a GPU that is new enough.
-  return makeError(isOfDevice ? ExitCode::Device : ExitCode::Unsupported,
-                   "no backend can do '", site.op, "'", reasons.str());
+  return noBackend(call, isOfDevice ? ExitCode::Device : ExitCode::Unsupported,
+                   reasons.str());
+}
+
+/// Who does which part of a call, and the constants that it has packed.
+void RankProgramBuilder::noteKernel(const PreparedKernel &kernel,
+                                    std::string_view op,
+                                    const Backend &backend) {
+  std::vector<PartKernel> parts = kernel.parts();
+  if (parts.empty()) {
+    parts.push_back({std::string(op), backend.name()});
+  }
+  for (const PartKernel &part : parts) {
+    ++out_.kernelCounts_[{part.op, std::string(part.backend)}];
+  }
+  for (const PackedBytes &packed : kernel.packed()) {
+    out_.memory_.packed[{uint64_t(uintptr_t(packed.data)), ""}] = packed.bytes;
+  }
 }
 
 /// Its bytes are only looked at in prepare(). Nothing where the call is made
@@ -263,53 +282,68 @@ Constant RankProgramBuilder::borrow(uint32_t buffer) {
   return {*borrowed_.back(), context_.globals->forms(global, context_.rank)};
 }
 
-Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
-  std::vector<TensorInfo> operands, results;
-  std::vector<Constant> constants;
-  bool allEmpty = true;
+bool RankProgramBuilder::isConstant(uint32_t buffer) const {
+  const pb::Buffer &root = program_.root(buffer);
+  return context_.packsConstants && root.has_global() &&
+         !context_.resolved.isUpdated[root.global()];
+}
+
+/// Whether all results are: then there is nothing to do.
+bool RankProgramBuilder::isEmpty(const pb::Call &call) const {
+  return std::ranges::all_of(
+      call.results(), [&](uint32_t buffer) { return boxOf(buffer).empty(); });
+}
+
+void RankProgramBuilder::describe(const pb::Call &call, OwnSite &own) {
   for (uint32_t buffer : call.results()) {
-    results.push_back(infoOf(buffer));
-    allEmpty &= results.back().count() == 0;
-  }
-  if (allEmpty) {
-    return {};
+    own.results.push_back(infoOf(buffer));
   }
   for (uint32_t buffer : call.operands()) {
-    operands.push_back(infoOf(buffer));
-    const pb::Buffer &root = program_.root(buffer);
-    bool isConstant = context_.packsConstants &&
-                      root.where_case() == pb::Buffer::kGlobal &&
-                      !context_.resolved.isUpdated[root.global()];
-    constants.push_back(isConstant ? borrow(buffer) : Constant());
+    own.operands.push_back(infoOf(buffer));
+    own.constants.push_back(isConstant(buffer) ? borrow(buffer) : Constant());
   }
   const ResolvedOperator &what = context_.resolved.operatorOf(call);
-  CallSite site{
-      what.message->op(), what.attributes,       operands, results, constants,
-      context_.threads,   context_.checksIndices};
-  Region region = regionOf(what);
-  site.region = what.parts.empty() ? nullptr : &region;
-  std::optional<KernelCode> code = codeOf(call);
-  site.code = code ? &*code : nullptr;
-  if (code && !levelOfTarget(code->target).empty() &&
+  own.region = regionOf(what);
+  own.code = codeOf(call);
+  own.fallback = fallbackOf(call);
+  CallSite &site = own.site.emplace(
+      CallSite{what.message->op(), what.attributes, own.operands, own.results,
+               own.constants, context_.threads, context_.checksIndices});
+  site.region = what.parts.empty() ? nullptr : &own.region;
+  site.code = own.code ? &*own.code : nullptr;
+  if (own.code && !levelOfTarget(own.code->target).empty() &&
       !chooseBackend(site, int(what.message->version()), context_.backends)) {
     site.code = nullptr; // other backends were asked for than that of such code
   }
-  std::optional<KernelCode> fallback = fallbackOf(call);
-  site.fallback = fallback ? &*fallback : nullptr;
+  site.fallback = own.fallback ? &*own.fallback : nullptr;
+}
+
+/// What a call reads of globals, but for the operands `unread`.
+void RankProgramBuilder::noteReads(const pb::Call &call,
+                                   std::span<const int> unread) {
+  for (int o = 0; o < call.operands_size(); ++o) {
+    if (!std::ranges::count(unread, o)) {
+      noteRead(call.operands(o));
+    }
+  }
+}
+
+Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
+  if (isEmpty(call)) {
+    return {};
+  }
+  OwnSite own;
+  describe(call, own);
   Task task;
   std::vector<int> unread;
-  Status status = chooseKernel(call, site, task, unread);
+  Status status = chooseKernel(call, *own.site, task, unread);
   borrowed_.clear();
   // What a kernel could not read is why it refused.
   status = globalsStatus_.isOk() ? status : globalsStatus_;
   if (!status.isOk()) {
     return status;
   }
-  for (int o = 0; o < call.operands_size(); ++o) {
-    if (!std::ranges::count(unread, o)) {
-      noteRead(call.operands(o));
-    }
-  }
+  noteReads(call, unread);
   if (!task.kernel) { // all results are views
     for (const auto *buffers : {&call.operands(), &call.results()}) {
       for (uint32_t buffer : *buffers) {

@@ -382,7 +382,7 @@ Status RankProgramBuilder::countMemory() {
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
     const pb::Instruction &instruction = program_.message->instructions(i);
-    Status status = instruction.has_call()   ? addInstruction(i)
+    Status status = instruction.has_call()   ? countCall(instruction.call())
                     : instruction.has_loop() ? countLoop(instruction.loop())
                                              : Status();
     noteReads(instruction);

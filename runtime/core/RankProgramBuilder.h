@@ -84,8 +84,41 @@ private:
   /// Bytes that are the program's; none while memory is only counted.
   Expected<AlignedBytes> stage(int64_t bytes);
   bool onlyCounts() const { return !context_.communicator; }
+  /// A call as the rank has it, with all that `site` refers to.
+  struct OwnSite {
+    std::vector<TensorInfo> operands, results;
+    std::vector<Constant> constants;
+    Region region;
+    std::optional<KernelCode> code, fallback;
+    std::optional<CallSite> site;
+  };
+  /// What a backend says of a call.
+  struct Answer {
+    const Kernel *kernel = nullptr; ///< Null: it has none.
+    KernelQuery query = {};
+  };
+  using CallKey =
+      std::tuple<uint32_t, int64_t, uint32_t,
+                 std::vector<std::tuple<const Placement *, std::string, bool>>>;
+
+  void describe(const artifact::Call &call, OwnSite &own);
+  Answer ask(const Backend &backend, const artifact::Call &call,
+             const CallSite &site) const;
+  CallKey keyOf(const artifact::Call &call) const;
+  const std::vector<Answer> &answersOf(const artifact::Call &call);
+  Status countCall(const artifact::Call &call);
   Status chooseKernel(const artifact::Call &call, const CallSite &site,
                       Task &task, std::vector<int> &unread);
+  bool isFor(const Backend &backend, const artifact::Call &call) const;
+  std::string_view refusal(const artifact::Call &call, const Answer &answer,
+                           bool &isNothing) const;
+  Status noBackend(const artifact::Call &call, ExitCode code,
+                   const std::string &reasons) const;
+  void noteKernel(const PreparedKernel &kernel, std::string_view op,
+                  const Backend &backend);
+  bool isConstant(uint32_t buffer) const;
+  bool isEmpty(const artifact::Call &call) const;
+  void noteReads(const artifact::Call &call, std::span<const int> unread);
   bool mayShare(const artifact::Call &call, const KernelQuery &query,
                 bool &isNothing) const;
   std::optional<KernelCode> codeOf(const artifact::Call &call) const;
@@ -97,7 +130,7 @@ private:
   void notePacking(std::span<const PackedForm> forms);
   void notePacked(const artifact::Call &call,
                   std::span<const PackedForm> forms);
-  void setWorkspace(const artifact::Call &call, int64_t bytes, Task &task);
+  bool countWorkspace(const artifact::Call &call, int64_t bytes);
 
   Task &newTask(Task::Kind kind, size_t instruction);
   void setOperand(uint32_t buffer);
@@ -153,6 +186,9 @@ private:
                       const Placement *, const Placement *>,
            int64_t>
       messagesOf_;
+  /// While memory is counted: what backends say of the calls of a key, one by
+  /// one; nothing of those for other memory spaces.
+  std::map<CallKey, std::vector<Answer>> answers_;
   /// What went wrong where a global was brought to memory.
   Status globalsStatus_;
   /// Constants of the kernel that is prepared.
