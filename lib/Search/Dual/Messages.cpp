@@ -8,19 +8,10 @@
 
 #include "Messages.h"
 #include "MinPlus.h"
+#include "lib/Search/Graph/EveryWidth.h"
 
 #include <algorithm>
 #include <span>
-
-// The compiler makes each of these functions twice, and the loader chooses.
-// Sums and products are not fused, so both give the same numbers. Resolvers run
-// before sanitizers are ready.
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) &&                    \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
-#define DIVISI_FOR_EVERY_WIDTH __attribute__((target_clones("avx2", "default")))
-#else
-#define DIVISI_FOR_EVERY_WIDTH
-#endif
 
 namespace divisi::search {
 

@@ -14,32 +14,49 @@
 
 namespace divisi::search {
 
-/// Numbers lines by the first that equals each. `line(i)` is their i-th, as a
-/// range. `firsts` are those that differ; `classes` is empty if they all do.
+/// Numbers lines, of these hashes, by the first that equals each. `line(i)` is
+/// their i-th, as a range. `firsts` are those that differ; `classes` is empty
+/// if they all do.
 template <typename Line>
-static void classify(uint32_t count, Line line, std::vector<uint32_t> &firsts,
+static void classify(const std::vector<uint64_t> &hashes, Line line,
+                     std::vector<uint32_t> &firsts,
                      std::vector<uint32_t> &classes) {
-  std::vector<uint64_t> hashes; ///< Of `firsts`.
-  for (uint32_t i = 0; i != count; ++i) {
-    uint64_t hash = 0;
-    for (double entry : line(i)) {
-      hash = mixHash(hash, entry);
-    }
+  std::vector<uint64_t> known; ///< Of `firsts`.
+  for (uint32_t i = 0; i != hashes.size(); ++i) {
     uint32_t c = 0;
-    while (
-        c != firsts.size() &&
-        (hashes[c] != hash || !std::ranges::equal(line(firsts[c]), line(i)))) {
+    while (c != known.size() &&
+           (known[c] != hashes[i] ||
+            !std::ranges::equal(line(firsts[c]), line(i)))) {
       ++c;
     }
     classes.push_back(c);
-    if (c == firsts.size()) {
+    if (c == known.size()) {
       firsts.push_back(i);
-      hashes.push_back(hash);
+      known.push_back(hashes[i]);
     }
   }
-  if (firsts.size() == count) {
+  if (firsts.size() == hashes.size()) {
     classes.clear();
   }
+}
+
+/// Of a row: four chains, so that none waits for the other.
+static uint64_t hashOf(std::span<const double> row) {
+  uint64_t hashes[4] = {};
+  size_t i = 0;
+  for (; i + 4 <= row.size(); i += 4) {
+    for (size_t lane = 0; lane != 4; ++lane) {
+      hashes[lane] = mixHash(hashes[lane], row[i + lane]);
+    }
+  }
+  for (; i != row.size(); ++i) {
+    hashes[0] = mixHash(hashes[0], row[i]);
+  }
+  uint64_t hash = 0;
+  for (uint64_t lane : hashes) {
+    hash = mixHash(hash, std::bit_cast<double>(lane));
+  }
+  return hash;
 }
 
 /// Only rows and columns that differ are kept, in both orders, so that passes
@@ -48,6 +65,7 @@ void Table::round() {
   std::vector<uint32_t> rowsThatDiffer, columnsThatDiffer;
   rowClass.clear();
   columnClass.clear();
+  hard = false;
   auto row = [this](uint32_t i) {
     return std::span(exact).subspan(size_t(i) * columns, columns);
   };
@@ -55,8 +73,15 @@ void Table::round() {
     return std::views::iota(uint32_t(0), rows) |
            std::views::transform([this, j](uint32_t i) { return at(i, j); });
   };
-  classify(rows, row, rowsThatDiffer, rowClass);
-  classify(columns, column, columnsThatDiffer, columnClass);
+  std::vector<uint64_t> rowHashes, columnHashes(columns, 0);
+  for (uint32_t i = 0; i != rows; ++i) {
+    rowHashes.push_back(hashOf(row(i)));
+    for (uint32_t j = 0; j != columns; ++j) {
+      columnHashes[j] = mixHash(columnHashes[j], row(i)[j]);
+    }
+  }
+  classify(rowHashes, row, rowsThatDiffer, rowClass);
+  classify(columnHashes, column, columnsThatDiffer, columnClass);
   distinctRows = uint32_t(rowsThatDiffer.size());
   distinctColumns = uint32_t(columnsThatDiffer.size());
   uint32_t columnStride = padded(distinctColumns);
