@@ -90,7 +90,17 @@ std::optional<std::string> NamedSplit::resolve(const LoopNest &nest,
 //===----------------------------------------------------------------------===//
 
 GridOp lookupGrid(Operation *from, FlatSymbolRefAttr symbol) {
-  return SymbolTable::lookupNearestSymbolFrom<GridOp>(from, symbol);
+  // Grids are few among globals without number, and asked for by every
+  // operator: what an operator is is seen sooner than what it is called.
+  Operation *table = SymbolTable::getNearestSymbolTable(from);
+  if (table) {
+    for (GridOp grid : table->getRegion(0).getOps<GridOp>()) {
+      if (grid.getSymName() == symbol.getValue()) {
+        return grid;
+      }
+    }
+  }
+  return nullptr;
 }
 
 FailureOr<GridOp> requireGrid(Operation *from, FlatSymbolRefAttr symbol) {
