@@ -351,7 +351,8 @@ Expected<GridAnswer> GridSearch::run() {
     }
   }
   if (!best_) {
-    return failure_.status(options_, stopped_, boundOfAll() == INT64_MAX);
+    return failure_.status(inputs_.cluster, options_, stopped_,
+                           boundOfAll() == INT64_MAX);
   }
   auto isClosed = [&] {
     return boundOfAll() >= nanosecondsOf(cutoff(options_.gap));

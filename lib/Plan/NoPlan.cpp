@@ -71,9 +71,22 @@ static std::string tellShortage(const ModuleDataflow &dataflow,
   return message;
 }
 
-/// `8 bytes per device (--memory-limit)`, and where there are kinds of devices
-/// `8 bytes per v100 (what it has)`: the limit that binds, and where it comes
-/// from. If none binds alone, all of them.
+/// `8 bytes per device (--memory-limit)`, or `8 bytes per v100 (what each v100
+/// of the cluster mixed has)`: a limit, and where it comes from. Without a name
+/// of its kind a device is one.
+static std::string limitText(const Cluster &cluster, const PlanOptions &options,
+                             const std::string &kind, int64_t limit) {
+  std::string origin = "--memory-limit";
+  if (options.memoryLimit != limit) {
+    origin = "what " + (kind.empty() ? "a device" : "each " + kind) +
+             " of the cluster " +
+             llvm::StringRef(cluster.name).split(':').first.str() + " has";
+  }
+  return std::to_string(limit) + " bytes per " +
+         (kind.empty() ? "device" : kind) + " (" + origin + ")";
+}
+
+/// The limit that binds. If none binds alone, all of them.
 static std::string limitText(const PlanningInputs &inputs,
                              const PlanOptions &options,
                              const search::Outcome &outcome) {
@@ -81,23 +94,13 @@ static std::string limitText(const PlanningInputs &inputs,
   if (outcome.limitAtLeast) {
     memories = {memories[outcome.resource]};
   }
-  return llvm::join(
-      llvm::map_range(memories,
-                      [&](const KindMemory &memory) {
-                        bool isGiven = memory.limit == options.memoryLimit;
-                        bool isAlone = memory.kind.empty();
-                        std::string has =
-                            isAlone ? "what a device of the cluster " +
-                                          llvm::StringRef(inputs.cluster.name)
-                                              .split(':')
-                                              .first.str() +
-                                          " has"
-                                    : "what it has";
-                        return std::to_string(*memory.limit) + " bytes per " +
-                               (isAlone ? "device" : memory.kind) + " (" +
-                               (isGiven ? "--memory-limit" : has) + ")";
-                      }),
-      " and ");
+  return llvm::join(llvm::map_range(memories,
+                                    [&](const KindMemory &memory) {
+                                      return limitText(inputs.cluster, options,
+                                                       memory.kind,
+                                                       *memory.limit);
+                                    }),
+                    " and ");
 }
 
 /// Names the limit and where it comes from, where it binds, and what would
@@ -145,21 +148,19 @@ void NoPlanReason::hear(const std::vector<HeldMemory> &held) {
   }
 }
 
-static Status tooLarge(const PlanOptions &options, const HeldMemory &held,
-                       bool hasKinds) {
-  std::string device = hasKinds ? held.kind : "device";
-  bool isGiven = options.memoryLimit == held.limit;
-  return makeError(ExitCode::Infeasible,
-                   "no plan was found that fits into the memory limit of ",
-                   held.limit, " bytes per ", device, " (",
-                   isGiven ? "--memory-limit" : "what a " + device + " has",
-                   "): the closest one holds ", held.bytes, " bytes",
-                   held.parts.empty() ? "" : " (" + held.parts + ")",
-                   "; raise --memory-limit or take more devices");
+static Status tooLarge(const Cluster &cluster, const PlanOptions &options,
+                       const HeldMemory &held, bool hasKinds) {
+  return makeError(
+      ExitCode::Infeasible,
+      "no plan was found that fits into the memory limit of ",
+      limitText(cluster, options, hasKinds ? held.kind : "", held.limit),
+      ": the closest one holds ", held.bytes, " bytes",
+      held.parts.empty() ? "" : " (" + held.parts + ")",
+      "; raise --memory-limit or take more devices");
 }
 
-Status NoPlanReason::status(const PlanOptions &options, search::Stopped stopped,
-                            bool isProved) const {
+Status NoPlanReason::status(const Cluster &cluster, const PlanOptions &options,
+                            search::Stopped stopped, bool isProved) const {
   bool isCut = stopped == search::Stopped::Time ||
                stopped == search::Stopped::Interrupted;
   if (isCut && !isProved) {
@@ -168,7 +169,7 @@ Status NoPlanReason::status(const PlanOptions &options, search::Stopped stopped,
                                  : "while the planning problem was built");
   }
   if (closest_ && !isProved) {
-    return tooLarge(options, *closest_, hasKinds_);
+    return tooLarge(cluster, options, *closest_, hasKinds_);
   }
   return shortage_ ? *shortage_
                    : Status(ExitCode::NoPlan,

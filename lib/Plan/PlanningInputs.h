@@ -89,9 +89,10 @@ public:
             bool isAtLimits);
   /// There is one, but devices would hold this.
   void hear(const std::vector<HeldMemory> &held);
-  /// In words, after a search that was `stopped`. `isProved`: none exists.
-  Status status(const PlanOptions &options, search::Stopped stopped,
-                bool isProved) const;
+  /// In words, after a search on `cluster` that was `stopped`. `isProved`: none
+  /// exists.
+  Status status(const Cluster &cluster, const PlanOptions &options,
+                search::Stopped stopped, bool isProved) const;
 
 private:
   /// Of the grid of most devices.

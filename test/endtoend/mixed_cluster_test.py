@@ -70,7 +70,7 @@ def test_large_devices_hold_more_than_small_ones(divisi, generated):
     flags = (m.onnx, *FOUR_AND_FOUR, "--precision", "f16")
     even = divisi("plan", *flags, "--mesh", "2x2x2", "-o", "p.mlir", exits=6)
     assert ("no plan fits into the memory limit of 16000000000 bytes per v100 "
-            "(what it has): ") in even.err
+            "(what each v100 of the cluster a100-v100 has): ") in even.err
     result = divisi("plan", *flags, "-o", "p.mlir")
     needs = re.search(r"a run needs (\S+) GiB per a100 and (\S+) GiB per v100",
                       result.err)
@@ -107,7 +107,7 @@ def test_a_plan_that_does_not_fit_says_of_which_kind(divisi, generated):
     assert " bytes on each a100 are in use, " in both.err
     mesh = divisi("plan", *flags, "--mesh", "x0=2:[3,2],x1=2,x2=2", "-o",
                   "p.mlir", exits=6)
-    assert "bytes per v100 (what it has): " in mesh.err
+    assert "bytes per v100 (what each v100 of the cluster a100-v100 " in mesh.err
 
 
 def test_a_plan_that_was_read_need_not_fit(divisi, generated):
