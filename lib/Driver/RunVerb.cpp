@@ -244,6 +244,24 @@ Status RunVerb::noteMemory(const rt::Session &session) const {
   return Status();
 }
 
+/// Memory of the process that is no device's, and counts for nobody's limit.
+static void noteInputs(const LoadedEntry &loaded,
+                       ArrayRef<rt::HostTensor> inputs) {
+  int64_t bytes = 0;
+  std::string parts;
+  for (auto [value, tensor] : zip_equal(loaded.entry->inputs, inputs)) {
+    bytes += tensor.byteSize();
+    parts += (parts.empty() ? ": " : ", ") + value.name + " " +
+             std::to_string(tensor.byteSize());
+  }
+  std::string verified;
+  if (int64_t weights = loaded.session->verifiedBytes()) {
+    verified = std::to_string(weights) + " bytes of verified weights, and ";
+  }
+  sayNote() << "beside what devices hold, this process has " << verified
+            << bytes << " bytes of inputs" << parts;
+}
+
 /// One line per device that meets others in the memory of devices.
 static void noteCollectives(const LoadedEntry &loaded) {
   auto ranks = loaded.session->collectives(loaded.entry->name);
@@ -305,6 +323,9 @@ Status RunVerb::run() {
                                : divisi::Expected<Tensors>(status);
   if (status = sessionFlags_.agree(tensors.status()); !status.isOk()) {
     return status;
+  }
+  if (verbose_) {
+    noteInputs(*loaded, *tensors);
   }
   auto outputs = runAll(*loaded, *tensors);
   status = outputs.status();

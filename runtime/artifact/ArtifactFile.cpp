@@ -69,6 +69,14 @@ std::span<const std::byte> ArtifactFile::globalBytes(size_t index) const {
   return impl_->globals[index];
 }
 
+int64_t ArtifactFile::verifiedBytes() const {
+  int64_t sum = 0;
+  for (const auto &[hash, bytes] : impl_->verified) {
+    sum += bytes.size();
+  }
+  return sum;
+}
+
 void ArtifactFile::letGo(size_t index, int64_t begin, int64_t end) const {
   if (!impl_->verified.empty()) {
     return; // memory of our own has no file behind it

@@ -177,6 +177,10 @@ std::vector<OutputBytes> Session::outputBytes(std::string_view entry) const {
   });
 }
 
+int64_t Session::verifiedBytes() const {
+  return impl_->artifact.file.verifiedBytes();
+}
+
 Expected<std::vector<RankMemory>> Session::predictedMemory() const {
   auto ranks =
       predictMemory(*impl_->resolved->manifest, impl_->options.backends,

@@ -126,6 +126,8 @@ def test_a_weight_of_many_products_is_packed_once(divisi, devices):
         divisi("compile", "m.onnx", "--devices", devices, "-o", "m.divisi")
         device = fullest(divisi, "m.divisi")
         told = divisi("run", "m.divisi", "--inputs", "x.npz", "--verbose").err
+        assert ("note: beside what devices hold, this process has 2560 bytes of "
+                "inputs: x 2560\n") in told
         held = dict(re.findall(r"device (\d+) holds .* packed constants (\d+)",
                                told))
         assert max(map(int, held.values())) == device["packed_bytes"], told

@@ -65,6 +65,10 @@ public:
   /// as long as this object.
   std::span<const std::byte> globalBytes(size_t index) const;
 
+  /// What ArtifactOptions::verifyHashes has read into memory of this object: the
+  /// globals, each of equal ones once; 0 without it.
+  int64_t verifiedBytes() const;
+
   /// The bytes of a code, whose hash has been compared, in memory of this
   /// object.
   std::span<const std::byte> codeBytes(size_t index) const;

@@ -172,6 +172,9 @@ public:
   /// What each rank holds, by what has been allocated; nothing of a rank that
   /// is not local.
   std::vector<RankMemory> memory() const;
+  /// What the artifact holds beside memory(), for all of its sessions: see
+  /// ArtifactFile::verifiedBytes().
+  int64_t verifiedBytes() const;
   /// What predictMemory() says of the artifact under the session's options;
   /// messages only where its communicator sends some.
   Expected<std::vector<RankMemory>> predictedMemory() const;
