@@ -173,6 +173,7 @@ def in_one(action):
 
 @dataclass(frozen=True)
 class Trouble:
+    kind: str      # Of which one is tried in a sample.
     action: str    # What process 1 does.
     codes: tuple   # Of mpirun, which is that of the first to end.
     message: str   # In stderr.
@@ -183,22 +184,24 @@ DAMAGE = ("mkdir -p other; cp m.divisi other; cd other; size=$(stat -c %s "
           "conv=notrunc 2>/dev/null")
 
 TROUBLES = {
-    "exits": Trouble("exit 0", (9,), r"did not (come|connect)"),
-    "fails": Trouble("exit 3", (3, 9), ""),
-    "no memory": Trouble("ulimit -v 120000", (1, 3, 5, 9, 127, 134), ""),
-    "no files": Trouble("ulimit -n 4", (1, 3, 9), ""),
-    "no artifact": Trouble("mkdir -p other; cd other", (3, 9),
+    "exits": Trouble("end", "exit 0", (9,), r"did not (come|connect)"),
+    "fails": Trouble("end", "exit 3", (3, 9), ""),
+    "no memory": Trouble("limit", "ulimit -v 120000", (1, 3, 5, 9, 127, 134), ""),
+    "no files": Trouble("limit", "ulimit -n 4", (1, 3, 9), ""),
+    "no artifact": Trouble("file", "mkdir -p other; cd other", (3, 9),
                            "process 1: cannot read 'm.divisi'"),
     "an artifact that is cut short": Trouble(
-        "mkdir -p other; head -c 100000 m.divisi > other/m.divisi; cd other",
+        "file", "mkdir -p other; head -c 100000 m.divisi > other/m.divisi; cd other",
         (4,), "process 1: .*m.divisi.*truncated"),
-    "damaged weights": Trouble(DAMAGE.format(5000), (4,),
+    "damaged weights": Trouble("file", DAMAGE.format(5000), (4,),
                                "process 1: .*(CRC|damaged|checksum)"),
 }
 
 
-@pytest.mark.parametrize("name", TROUBLES)
-def test_a_process_is_in_trouble(divisi, mlp, name):
+@pytest.mark.sample("kind")
+@pytest.mark.parametrize("kind, name", [
+    (trouble.kind, name) for name, trouble in TROUBLES.items()])
+def test_a_process_is_in_trouble(divisi, mlp, kind, name):
     trouble = TROUBLES[name]
     run = Run(divisi, mlp.inputs.resolve(), launched=False,
               wrap=in_one(trouble.action),

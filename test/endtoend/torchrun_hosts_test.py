@@ -57,6 +57,7 @@ def run_of(mlp, *options):
             *options)
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("groups,count", [(2, 2), (4, 1), (2, 1)])
 def test_groups_give_the_bits_of_one_process(divisi, mlp, start, groups,
                                              count):
@@ -71,6 +72,7 @@ def test_groups_give_the_bits_of_one_process(divisi, mlp, start, groups,
     assert_the_bits_of_one_process(divisi, "two.npz")
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("absent", [0, 1])
 def test_a_host_does_not_come(divisi, mlp, start, absent):
     run = start(1 - absent, 2, *run_of(mlp, "--timeout", 1000))
@@ -151,6 +153,7 @@ def test_a_link_that_is_cut_in_mid_run(divisi, mlp, hosts, start):
     assert_all_end(hosts)
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_process_that_is_killed(divisi, mlp, hosts, start, side):
     """Its launcher ends those of its host; the others end by themselves."""
