@@ -38,7 +38,7 @@ endfunction()
 # The documentation, and the licences of what is in the tree.
 install(FILES LICENSE README.md DESTINATION share/doc/divisi)
 install(DIRECTORY docs licenses DESTINATION share/doc/divisi
-  FILES_MATCHING PATTERN *.md PATTERN *.txt)
+  FILES_MATCHING PATTERN *.md PATTERN *.svg PATTERN *.txt)
 
 # The C APIs: headers, find_package(Divisi), and pkg-config's divisi-runtime and
 # divisi-compiler. All of them find the tree from where they lie.

@@ -49,7 +49,7 @@ def read(program):
         return subprocess.run([program, *verb, "--help"], check=True,
                               capture_output=True, text=True).stdout
     verbs = []
-    for name, description in re.findall(r"^  (\w+) +(.*)$", help_of(), re.M):
+    for name, description in re.findall(r"^  ([\w-]+) +(.*)$", help_of(), re.M):
         verb = Verb(name, description)
         text = help_of(name)
         verb.usage = re.search(r"^USAGE: (.*)$", text, re.M)[1]

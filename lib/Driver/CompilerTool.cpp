@@ -21,6 +21,7 @@ int divisi::runCompilerTool(int argc, char **argv) {
   verbs.push_back(makeExplainVerb());
   verbs.push_back(makeClusterVerb());
   verbs.push_back(makeProfileVerb());
+  verbs.push_back(makeExportVerb());
   verbs.push_back(makeServeVerb());
   return runVerb(argc, argv, verbs);
 }

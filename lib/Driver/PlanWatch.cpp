@@ -11,6 +11,7 @@
 #include "Console.h"
 #include "Process.h"
 #include "ProgressLine.h"
+#include "SearchLine.h"
 #include "divisi/Plan/PlanControl.h"
 #include "divisi/Support/Clock.h"
 #include "divisi/Support/Interrupts.h"

@@ -10,7 +10,6 @@
 
 #include "Console.h"
 
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,19 +20,6 @@ using namespace divisi;
 /// elsewhere.
 static constexpr double kRewritePause = 0.1;
 static constexpr double kLinePause = 1;
-
-std::string
-divisi::describeSearch(double seconds, const std::optional<search::Wide> &cost,
-                       const std::optional<search::Wide> &lowerBound) {
-  std::string text = formatv("{0,8:F1} s  best {1}  bound {2}", seconds,
-                             cost ? search::toString(*cost) : "-",
-                             lowerBound ? search::toString(*lowerBound) : "-");
-  if (cost && lowerBound) {
-    text +=
-        formatv("  gap {0:P3}", search::relativeGap(*cost, *lowerBound)).str();
-  }
-  return text;
-}
 
 ProgressLine::ProgressLine(Elsewhere elsewhere, bool quiet)
     : quiet_(quiet), onTerminal_(sys::Process::StandardErrIsDisplayed()) {

@@ -9,8 +9,6 @@
 #ifndef DIVISI_LIB_DRIVER_PROGRESSLINE_H
 #define DIVISI_LIB_DRIVER_PROGRESSLINE_H
 
-#include "divisi/Search/Solvers.h"
-
 #include <optional>
 #include <string>
 
@@ -40,11 +38,6 @@ private:
   std::optional<std::string> waiting_;
   double waitingSince_ = 0;
 };
-
-/// `    1.5 s  best 120  bound 118  gap 1.667%`; a dash for what is not known.
-std::string describeSearch(double seconds,
-                           const std::optional<search::Wide> &cost,
-                           const std::optional<search::Wide> &lowerBound);
 
 } // namespace divisi
 

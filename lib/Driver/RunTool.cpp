@@ -1,4 +1,4 @@
-//===- RunTool.cpp - The verb of divisi-run -------------------------------===//
+//===- RunTool.cpp - The verbs of divisi-run ------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,5 +15,6 @@ using namespace divisi;
 int divisi::runRunTool(int argc, char **argv) {
   Verbs verbs;
   verbs.push_back(makeRunVerb());
+  verbs.push_back(makeTrainVerb());
   return runVerb(argc, argv, verbs);
 }

@@ -135,14 +135,48 @@ static void keepLastSteps(const rt::Session &session) {
   }
 }
 
-divisi::Expected<std::vector<rt::HostTensor>>
-LoadedEntry::run(std::span<const rt::HostTensor> inputs) const {
-  auto outputs = gathered ? gathered->run(*session, inputs)
-                          : session->run(entry->name, inputs);
+/// `outputs`; where devices have failed, their last steps are kept.
+static divisi::Expected<std::vector<rt::HostTensor>>
+noteSteps(const rt::Session &session,
+          divisi::Expected<std::vector<rt::HostTensor>> outputs) {
   if (!outputs && outputs.status().code() == ExitCode::Device) {
-    keepLastSteps(*session);
+    keepLastSteps(session);
   }
   return outputs;
+}
+
+divisi::Expected<std::vector<rt::HostTensor>>
+LoadedEntry::run(std::span<const rt::HostTensor> inputs) const {
+  if (gathered) {
+    std::vector<rt::TensorArgument> views;
+    for (const rt::HostTensor &input : inputs) {
+      views.emplace_back(rt::TensorView::of(input));
+    }
+    return run(views);
+  }
+  return noteSteps(*session, session->run(entry->name, inputs));
+}
+
+divisi::Expected<std::vector<rt::HostTensor>>
+LoadedEntry::run(std::span<const rt::TensorArgument> inputs) const {
+  if (gathered) {
+    return noteSteps(*session, gathered->run(*session, inputs));
+  }
+  std::vector<rt::HostTensor> outputs;
+  std::vector<rt::TensorArgument> to;
+  for (const rt::ValueInfo &output : entry->outputs) {
+    auto tensor =
+        rt::HostTensor::allocate(output.type, output.dims, output.name);
+    if (!tensor) {
+      return tensor.status();
+    }
+    to.emplace_back(rt::TensorView::of(*tensor));
+    outputs.push_back(std::move(*tensor));
+  }
+  Status status = session->run(entry->name, inputs, to);
+  return noteSteps(*session, status.isOk()
+                                 ? divisi::Expected(std::move(outputs))
+                                 : divisi::Expected<decltype(outputs)>(status));
 }
 
 divisi::Expected<std::vector<rt::HostTensor>>
@@ -321,6 +355,44 @@ divisi::readInputs(ArrayRef<std::string> arguments,
   auto tensors = readTensorArguments(arguments, "input");
   return tensors ? rt::arrangeInputs(entry, std::move(*tensors))
                  : tensors.status();
+}
+
+divisi::Expected<std::map<size_t, rt::HostTensor>>
+divisi::readSomeInputs(ArrayRef<std::string> arguments,
+                       const rt::EntryInfo &entry) {
+  auto tensors = readTensorArguments(arguments, "input");
+  if (!tensors) {
+    return tensors.status();
+  }
+  std::vector<rt::TensorLabel> labels;
+  for (const rt::GivenTensor &tensor : *tensors) {
+    labels.push_back(tensor.label);
+  }
+  std::vector<rt::TensorSlot> slots;
+  for (const rt::ValueInfo &input : entry.inputs) {
+    slots.push_back({input.name, rt::describe(input.type, input.dims)});
+  }
+  auto slotOf =
+      rt::matchLabels(labels, slots, "inputs of entry '" + entry.name + "'",
+                      ExitCode::Invalid, /*needsAll=*/false);
+  if (!slotOf) {
+    return slotOf.status();
+  }
+  rt::EntryInfo some{entry.name, {}, {}};
+  for (size_t i = 0; i < tensors->size(); ++i) {
+    const rt::ValueInfo &input = entry.inputs[(*slotOf)[i]];
+    some.inputs.push_back({input.name, input.type, input.dims});
+    (*tensors)[i].label = {input.name};
+  }
+  auto arranged = rt::arrangeInputs(some, std::move(*tensors));
+  if (!arranged) {
+    return arranged.status();
+  }
+  std::map<size_t, rt::HostTensor> given;
+  for (size_t i = 0; i < arranged->size(); ++i) {
+    given.emplace((*slotOf)[i], std::move((*arranged)[i]));
+  }
+  return given;
 }
 
 divisi::Expected<std::vector<rt::HostTensor>>

@@ -18,6 +18,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,9 @@ struct LoadedEntry {
   /// order; fails as rt::Session::run does.
   Expected<std::vector<rt::HostTensor>>
   run(std::span<const rt::HostTensor> inputs) const;
+  /// The same of tensors where they lie, whole or as boxes.
+  Expected<std::vector<rt::HostTensor>>
+  run(std::span<const rt::TensorArgument> inputs) const;
   /// The outputs, of what run() has given; in several processes the first one
   /// has them, and others none.
   Expected<std::vector<rt::HostTensor>>
@@ -144,6 +148,11 @@ Status checkRanges(int threads, int64_t timeout);
 /// without inputs needs none.
 Expected<std::vector<rt::HostTensor>>
 readInputs(llvm::ArrayRef<std::string> arguments, const rt::EntryInfo &entry);
+
+/// The same where others come from elsewhere: by the index of the input.
+Expected<std::map<size_t, rt::HostTensor>>
+readSomeInputs(llvm::ArrayRef<std::string> arguments,
+               const rt::EntryInfo &entry);
 
 /// Those of --expect, in the order of the outputs of `entry`.
 Expected<std::vector<rt::HostTensor>>

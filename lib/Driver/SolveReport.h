@@ -11,6 +11,7 @@
 
 #include "AnswerKeeper.h"
 #include "ProgressLine.h"
+#include "SearchLine.h"
 #include "divisi/Search/Solvers.h"
 
 #include "llvm/Support/raw_ostream.h"

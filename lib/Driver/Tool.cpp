@@ -25,7 +25,7 @@ static void printOverview(raw_ostream &os) {
   os << "divisi: compiles deep-learning models for many devices\n"
      << "usage: divisi VERB [options]\n\n";
   for (const VerbInfo &verb : verbInfos()) {
-    os << formatv("  {0,-10}{1}\n", verb.name, verb.description);
+    os << formatv("  {0,-16}{1}\n", verb.name, verb.description);
   }
   os << "\ndivisi VERB --help lists the options of one\n";
 }

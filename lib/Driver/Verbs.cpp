@@ -32,6 +32,12 @@ static constexpr VerbInfo kVerbs[] = {
      "divisi-compiler"},
     {"run", "execute an artifact on inputs, in this process or in several",
      "divisi-run"},
+    {"train", "run the training steps of an artifact on a folder of samples",
+     "divisi-run"},
+    {"export-weights",
+     "write trained weights into the ONNX model that they came from, or as "
+     ".safetensors",
+     "divisi-compiler"},
     {"check",
      "compare an artifact with expected outputs, or a model on N devices with "
      "one",

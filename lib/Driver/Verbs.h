@@ -70,10 +70,12 @@ std::unique_ptr<Verb> makeBenchVerb();
 std::unique_ptr<Verb> makeExplainVerb();
 std::unique_ptr<Verb> makeClusterVerb();
 std::unique_ptr<Verb> makeProfileVerb();
+std::unique_ptr<Verb> makeExportVerb();
 std::unique_ptr<Verb> makeServeVerb();
 
-/// The verb of divisi-run.
+/// Verbs of divisi-run.
 std::unique_ptr<Verb> makeRunVerb();
+std::unique_ptr<Verb> makeTrainVerb();
 
 /// Verbs of divisi-rules.
 std::unique_ptr<Verb> makeProveVerb();

@@ -42,7 +42,8 @@ void LoadedArtifact::Impl::describe() {
     const pb::Global &message =
         resolved->manifest->globals(static_cast<int>(i));
     globals.push_back({describeValue(message.name(), *resolved->globals[i]),
-                       message.kind(), resolved->isUpdated[i]});
+                       message.kind(), resolved->isUpdated[i],
+                       message.sha256()});
   }
 }
 

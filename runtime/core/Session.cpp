@@ -9,6 +9,10 @@
 #include "runtime/core/EntryInputs.h"
 #include "runtime/core/SessionImpl.h"
 
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
 using namespace divisi;
 using namespace divisi::rt;
 
@@ -265,6 +269,82 @@ Session::run(std::string_view name, std::span<const HostTensor> inputs) {
     return status.in("entry '" + std::string(name) + "'");
   }
   return std::move(tensors->outputs);
+}
+
+std::vector<StateBox> Session::stateBoxes() const {
+  std::vector<StateBox> all;
+  const ResolvedManifest &resolved = *impl_->resolved;
+  for (size_t i = 0; i < resolved.globals.size(); ++i) {
+    if (!resolved.isUpdated[i]) {
+      continue;
+    }
+    const Placement &placement = *resolved.globals[i];
+    const GridInfo &grid = resolved.grids[placement.grid];
+    auto begin = std::ptrdiff_t(all.size());
+    for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+      std::optional<size_t> position = grid.positionOf(rank);
+      if (!position || placement.boxes[*position].empty()) {
+        continue;
+      }
+      const Box &box = placement.boxes[*position];
+      auto same =
+          std::find_if(all.begin() + begin, all.end(),
+                       [&](const StateBox &other) { return other.box == box; });
+      if (same == all.end()) {
+        all.push_back(StateBox{i, box, {}});
+        same = std::prev(all.end());
+      }
+      same->ranks.push_back(rank);
+    }
+  }
+  return all;
+}
+
+Expected<std::span<const std::byte>>
+Session::readState(const StateBox &box) const {
+  if (Status status = impl_->checkState(); !status.isOk()) {
+    return status;
+  }
+  const Placement &placement = *impl_->resolved->globals[box.global];
+  for (uint32_t rank : box.ranks) {
+    if (std::ranges::binary_search(impl_->localRanks, rank)) {
+      int64_t bytes = box.box.count() * byteWidth(placement.type);
+      return std::span(impl_->globals.data(box.global, rank), size_t(bytes));
+    }
+  }
+  return makeError(ExitCode::Usage, "global '",
+                   globals()[box.global].value.name,
+                   "' lies partly on ranks of other sessions");
+}
+
+Status Session::loadState(const ReadState &read) {
+  Status status = impl_->checkAlive();
+  if (!status.isOk()) {
+    return status;
+  }
+  impl_->stateIsLost = true;
+  for (const StateBox &box : stateBoxes()) {
+    const Placement &placement = *impl_->resolved->globals[box.global];
+    int64_t bytes = box.box.count() * byteWidth(placement.type);
+    const std::byte *first = nullptr;
+    for (uint32_t rank : box.ranks) {
+      if (!std::ranges::binary_search(impl_->localRanks, rank)) {
+        continue;
+      }
+      std::byte *to = impl_->globals.mutableData(box.global, rank);
+      if (first) {
+        std::memcpy(to, first, size_t(bytes));
+        continue;
+      }
+      status = read(box, std::span(to, size_t(bytes)));
+      if (!status.isOk()) {
+        return status;
+      }
+      first = to;
+    }
+  }
+  impl_->stateIsLost = false;
+  return status;
 }
 
 Status Session::reloadState() {

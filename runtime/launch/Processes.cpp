@@ -301,11 +301,8 @@ GatheredOutputs::prepare(Processes &processes, const Session &session,
 
 Expected<std::vector<HostTensor>>
 GatheredOutputs::run(Session &session,
-                     std::span<const HostTensor> inputs) const {
-  std::vector<TensorArgument> from, to;
-  for (const HostTensor &input : inputs) {
-    from.emplace_back(TensorView::of(input));
-  }
+                     std::span<const TensorArgument> inputs) const {
+  std::vector<TensorArgument> to;
   std::vector<HostTensor> boxes;
   for (const ValueInfo &output : entry_.outputs) {
     std::vector<TensorView> views;
@@ -320,7 +317,7 @@ GatheredOutputs::run(Session &session,
     }
     to.emplace_back(std::move(views));
   }
-  Status status = session.run(entry_.name, from, to);
+  Status status = session.run(entry_.name, inputs, to);
   return status.isOk() ? Expected<std::vector<HostTensor>>(std::move(boxes))
                        : processes_.note(status);
 }

@@ -74,7 +74,7 @@ def refused(result):
 
 
 @pytest.mark.parametrize("verb", ["compile", "plan", "check", "bench", "explain",
-                                  "run", "solve", "version"])
+                                  "run", "train", "export-weights", "solve", "version"])
 def test_help_shows_our_options_alone(made, verb):
     found = groups(made, verb)
     assert not {"General options", "Generic Options"} & set(found)

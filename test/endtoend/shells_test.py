@@ -21,7 +21,7 @@ def table(tree):
                               capture_output=True, text=True).stdout
         return re.findall(pattern, text, re.M)
     found = {verb: words(r"^  (--?[a-z][\w-]*)", verb)
-             for verb in words(r"^  ([a-z]+) ")}
+             for verb in words(r"^  ([a-z-]+) ")}
     assert "--devices" in found["compile"] and "-o" in found["solve"]
     assert len(found) > 10
     return found

@@ -50,26 +50,29 @@ def test_overview_lists_the_verbs(divisi):
     says(result, "divisi: compiles deep-learning models for many devices",
          "usage: divisi VERB [options]",
          "divisi VERB --help lists the options of one",
-         "compile   turn a model into an artifact for many devices",
-         "plan      choose the strategies of a model, and write the "
+         "compile         turn a model into an artifact for many devices",
+         "plan            choose the strategies of a model, and write the "
          "annotated module",
-         "run       execute an artifact on inputs, in this process",
-         "check     compare an artifact with expected outputs, or a model on "
+         "run             execute an artifact on inputs, in this process",
+         "train           run the training steps of an artifact on a folder of "
+         "samples", "export-weights  write trained weights into the ONNX model "
+         "that they came from, or as .safetensors",
+         "check           compare an artifact with expected outputs, or a model on "
          "N devices with one",
-         "bench     measure run and wait times of an artifact or a model, or "
+         "bench           measure run and wait times of an artifact or a model, or "
          "of two alternately",
-         "explain   show the predicted performance of a plan: of a model, a "
+         "explain         show the predicted performance of a plan: of a model, a "
          "dump, or an artifact",
-         "cluster   print the description of a machine as YAML, to edit and "
+         "cluster         print the description of a machine as YAML, to edit and "
          "plan for",
-         "prove     check whether substitution rules are true: those of a "
+         "prove           check whether substitution rules are true: those of a "
          "file, or Divisi's own",
-         "rules     generate substitution rules, check what they entail, or "
+         "rules           generate substitution rules, check what they entail, or "
          "select some",
-         "solve     find the cheapest strategies of a planning problem, or "
+         "solve           find the cheapest strategies of a planning problem, or "
          "--check a solution",
-         "key       print this user's public key, make one, or list whose "
-         "native code runs", "version   print the versions of this program "
+         "key             print this user's public key, make one, or list whose "
+         "native code runs", "version         print the versions of this program "
                                "and its parts")
 
 

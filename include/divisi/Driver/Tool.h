@@ -37,7 +37,7 @@ int runTool(int argc, char **argv);
 /// The same for the verbs of divisi-compiler. `argv[0]` is that of divisi.
 int runCompilerTool(int argc, char **argv);
 
-/// The same for the verb of divisi-run.
+/// The same for the verbs of divisi-run.
 int runRunTool(int argc, char **argv);
 
 /// The same for the verb of divisi-solve.

@@ -74,6 +74,7 @@ struct GlobalInfo {
   ValueInfo value;        ///< Its name, type and global extents.
   std::string kind;       ///< parameter, state, constant or derived.
   bool isUpdated = false; ///< By some entry.
+  std::string sha256;     ///< Of its bytes in the artifact; 32 bytes.
 };
 
 /// What sessions do with the native code of their artifact.

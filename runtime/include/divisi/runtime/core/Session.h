@@ -40,6 +40,7 @@
 #include "divisi/runtime/kernels/Kernel.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -108,13 +109,20 @@ struct KernelCalls {
   int64_t calls = 0;   ///< In one run.
 };
 
+/// A box of a global that some entry updates, and who has it.
+struct StateBox {
+  size_t global = 0;           ///< Its number in Session::globals().
+  Box box;                     ///< Not empty.
+  std::vector<uint32_t> ranks; ///< Of any session, ascending; at least one.
+};
+
 /// An artifact, ready to run. Not for use by two threads at once, but for
 /// cancel(); several sessions of a LoadedArtifact run at once.
 ///
 /// A run of an entry that updates globals commits before it writes the first.
 /// One that fails before has changed nothing. One that fails later leaves state
 /// that is neither old nor new: run() and readGlobal() then fail with Device
-/// until reloadState() has brought back what the artifact has.
+/// until reloadState() or loadState() has brought back another.
 ///
 /// With a part of the ranks, a run that fails ends the session: others cannot
 /// know when all have noticed. run() then fails with Device.
@@ -227,6 +235,21 @@ public:
   /// Usage if there is none of that name, or other sessions have a part of it,
   /// with Device when memory runs out, with Invalid if it is damaged.
   Expected<HostTensor> readGlobal(std::string_view name) const;
+
+  /// The boxes of all globals that entries update, each once, in the order of
+  /// the globals: the same in all sessions of an artifact.
+  std::vector<StateBox> stateBoxes() const;
+  /// The present bytes of one of them, row-major without gaps, until the next
+  /// run. Fails with Device as run() does, with Usage where no rank of the
+  /// session has it.
+  Expected<std::span<const std::byte>> readState(const StateBox &box) const;
+  /// Writes the bytes of a box.
+  using ReadState =
+      std::function<Status(const StateBox &box, std::span<std::byte> bytes)>;
+  /// Gives every box of stateBoxes() that a rank of the session has the bytes
+  /// that `read` writes. Fails with Device if the session is dead, and as
+  /// `read` does: the state is then lost until all of it has been loaded.
+  Status loadState(const ReadState &read);
 
   /// Gives every global that an entry updates the value that it had when the
   /// artifact was opened. Fails with Device if the session is dead, with

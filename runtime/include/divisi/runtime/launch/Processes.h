@@ -101,7 +101,7 @@ public:
   /// Runs the entry: the boxes of this process, output by output and rank by
   /// rank.
   Expected<std::vector<HostTensor>>
-  run(Session &session, std::span<const HostTensor> inputs) const;
+  run(Session &session, std::span<const TensorArgument> inputs) const;
   /// The whole outputs, of what run() has given on all processes; on all but
   /// the first process there are none.
   Expected<std::vector<HostTensor>>

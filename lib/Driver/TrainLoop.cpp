@@ -1,0 +1,156 @@
+//===- TrainLoop.cpp - Running training steps -----------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TrainLoop.h"
+
+#include "divisi/Support/Clock.h"
+#include "divisi/Support/Interrupts.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+
+using namespace llvm;
+using namespace divisi;
+
+static bool isNumber(const rt::ValueInfo &value) {
+  return rt::isFloatType(value.type) && rt::numElements(value.dims) == 1;
+}
+
+Status TrainLoop::findLoss() {
+  const rt::EntryInfo &entry = *loaded_.entry;
+  bool isTrained = any_of(loaded_.session->globals(),
+                          [](const auto &global) { return global.isUpdated; });
+  std::vector<std::string> names;
+  for (auto [index, output] : enumerate(entry.outputs)) {
+    names.push_back("'" + output.name + "'");
+    if (isNumber(output)) {
+      numbers_.push_back(index);
+    }
+  }
+  auto named = find_if(numbers_, [&](size_t index) {
+    return entry.outputs[index].name == "loss";
+  });
+  if (!isTrained || (named == numbers_.end() && numbers_.size() != 1)) {
+    return makeError(ExitCode::Usage, "entry '", entry.name,
+                     !isTrained ? "' trains nothing: it updates no globals"
+                                : "' has no output 'loss' of one number, but " +
+                                      join(names, ", "),
+                     "; divisi compile --train makes training steps");
+  }
+  loss_ = named == numbers_.end() ? numbers_.front() : *named;
+  for (const auto &box : loaded_.session->outputBoxes(entry)[loss_]) {
+    isKnown_ &= box && !box->empty();
+  }
+  return {};
+}
+
+/// In several processes there is a part of each output for each local rank.
+void TrainLoop::readNumbers(const std::vector<rt::HostTensor> &parts,
+                            StepResult &result) const {
+  size_t perOutput = parts.size() / loaded_.entry->outputs.size();
+  for (size_t index : numbers_) {
+    for (size_t i = 0; i < perOutput; ++i) {
+      const rt::HostTensor &part = parts[index * perOutput + i];
+      if (part.count() == 1) {
+        result.numbers[loaded_.entry->outputs[index].name] = part.floatAt(0);
+        break;
+      }
+    }
+  }
+  auto found = result.numbers.find(loaded_.entry->outputs[loss_].name);
+  result.loss = found == result.numbers.end() ? 0 : found->second;
+}
+
+/// Where an index that is out of range comes from, if it does from the data.
+std::string TrainLoop::blame(const std::string &message,
+                             const rt::Batch &batch) const {
+  StringRef text = StringRef(message).split(": index ").second;
+  int64_t bad = 0;
+  if (text.consumeInteger(10, bad)) {
+    return "";
+  }
+  size_t source = 0;
+  for (auto [index, input] : enumerate(loaded_.entry->inputs)) {
+    if (fixed_.count(index)) {
+      continue;
+    }
+    size_t from = source++;
+    rt::Dims row(input.dims.begin() + 1, input.dims.end());
+    int64_t bytes = rt::numElements(row) * rt::byteWidth(input.type);
+    for (int64_t sample : batch.samples) {
+      auto values = rt::HostTensor::copyOf(
+          input.type, row, {folder_.find(from, sample), size_t(bytes)});
+      for (int64_t i = 0;
+           values && !rt::isFloatType(input.type) && i < values->count(); ++i) {
+        if (values->intAt(i) == bad) {
+          return "; input '" + input.name + "' has it in " +
+                 folder_.describe(sample);
+        }
+      }
+    }
+  }
+  return "";
+}
+
+Status TrainLoop::runStep(const rt::Batch &batch, StepResult &result) {
+  double begin = steadySeconds();
+  auto parts = loaded_.run(batch.arguments);
+  result.seconds = steadySeconds() - begin;
+  if (!parts) {
+    bool isData = parts.status().code() == ExitCode::Invalid;
+    return makeError(parts.status().code(), "step ", result.step, ": ",
+                     parts.status().message(),
+                     isData ? blame(parts.status().message(), batch) : "");
+  }
+  readNumbers(*parts, result);
+  return checkLoss(result);
+}
+
+Status TrainLoop::checkLoss(StepResult &result) {
+  Status status;
+  if (!std::isfinite(result.loss)) {
+    status = makeError(ExitCode::Invalid, "step ", result.step,
+                       ": the loss is not finite (", nonfiniteText(result.loss),
+                       "); --on-nonfinite skip undoes such steps, and a "
+                       "smaller --lr or --clip-norm at compile may avoid them");
+  }
+  if (!isKnown_ || !status.isOk()) { // all of them know, and one says it
+    status = flags_.agree(status);
+  }
+  if (!before_ || (!status.isOk() && status.code() != ExitCode::Invalid)) {
+    return status;
+  }
+  result.isSkipped = !status.isOk();
+  return result.isSkipped ? before_->restore() : before_->take();
+}
+
+Status TrainLoop::run(int64_t done, int64_t last, uint64_t seed,
+                      rt::DataPosition position, const AfterStep &after) {
+  rt::BatchReader reader(folder_, *loaded_.entry, fixed_, seed, position);
+  Status status = before_ ? before_->take() : Status();
+  const std::atomic<bool> &isInterrupted = Interrupts::raised();
+  for (int64_t step = done + 1; step <= last && status.isOk() && !isInterrupted;
+       ++step) {
+    auto batch = reader.next();
+    if (!batch) {
+      return batch.status();
+    }
+    StepResult result;
+    result.step = step;
+    result.epoch = (*batch)->position.epoch;
+    result.samples = folder_.batch();
+    status = runStep(**batch, result);
+    if (status.isOk()) {
+      result.next = reader.position();
+      status = after(result);
+    }
+  }
+  return status;
+}
