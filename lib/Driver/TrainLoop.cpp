@@ -45,7 +45,8 @@ Status TrainLoop::findLoss() {
                      "; divisi compile --train makes training steps");
   }
   loss_ = named == numbers_.end() ? numbers_.front() : *named;
-  for (const auto &box : loaded_.session->outputBoxes(entry)[loss_]) {
+  auto boxes = loaded_.session->outputBoxes(entry);
+  for (const auto &box : boxes[loss_]) {
     isKnown_ &= box && !box->empty();
   }
   return {};

@@ -22,6 +22,7 @@ def ready(divisi):
 
 # Samples.
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("devices, launch", [(1, []), (2, []),
                                              (2, ["--launch", 2])])
 def test_order_is_that_of_the_seed_alone(divisi, devices, launch):
@@ -47,7 +48,8 @@ def test_loss_falls_on_any_devices(divisi):
     found = {}
     for devices in (1, 4):
         compile_classifier(divisi, devices, f"{devices}.divisi")
-        for launch in [[]] + [["--launch", 2]] * (devices > 1):
+        processes = [["--launch", 2]] if devices > 1 and is_sweep() else []
+        for launch in [[], *processes]:
             found[devices, bool(launch)] = losses(
                 divisi, "--steps", 40, "--no-checkpoint", *launch,
                 artifact=f"{devices}.divisi")
@@ -55,7 +57,7 @@ def test_loss_falls_on_any_devices(divisi):
     assert one[-1] < one[0] / 3
     for other in found.values():
         np.testing.assert_allclose(list(other.values()), one, rtol=1e-3)
-    assert found[4, False] == found[4, True]
+    assert found[4, False] == found.get((4, True), found[4, False])
 
 
 def test_lines_and_notes(ready):
