@@ -58,7 +58,7 @@ def test_other_devices_go_on(divisi):
     write_data(divisi.path("data"))
     for devices in (1, 3, 4):
         compile_classifier(divisi, devices, f"{devices}.divisi",
-                           [*STEP, "--random-plans", 1] if devices > 1 else STEP)
+                           [*STEP, "--tensor-parallel-size", devices])
     whole = losses(divisi, "--steps", 12, "--no-checkpoint", artifact="1.divisi")
     found = {}
     runs = [("1", 3, []), ("4", 6, []), ("4", 9, ["--launch", 2]),
