@@ -19,6 +19,7 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <set>
 
@@ -45,6 +46,7 @@ public:
 
 private:
   func::FuncOp initFunction();
+  void addSource(Operation *source, OpBuilder &init, IRMapping &map) const;
   std::string nameFor(Value value) const;
   void derive(Value value, OpBuilder &init, IRMapping &map);
 
@@ -119,6 +121,21 @@ void Hoister::derive(Value value, OpBuilder &init, IRMapping &map) {
   });
 }
 
+/// Takes a constant or a global to @init. What a derived one is, @init has
+/// computed.
+void Hoister::addSource(Operation *source, OpBuilder &init,
+                        IRMapping &map) const {
+  if (auto read = dyn_cast<nn::ReadOp>(source)) {
+    for (auto update : init.getBlock()->getOps<nn::UpdateOp>()) {
+      if (update.getGlobal() == read.getGlobal()) {
+        map.map(read.getValue(), update.getValue());
+        return;
+      }
+    }
+  }
+  init.clone(*source, map);
+}
+
 int64_t Hoister::run() {
   if (hoisted_.derived.empty()) {
     return 0;
@@ -136,7 +153,7 @@ int64_t Hoister::run() {
     if (needed.contains(op)) {
       for (Value operand : op->getOperands()) {
         if (!map.contains(operand)) {
-          init.clone(*operand.getDefiningOp(), map); // a source
+          addSource(operand.getDefiningOp(), init, map);
         }
       }
       init.clone(*op, map);
@@ -176,13 +193,39 @@ public:
     for (func::FuncOp entry : entries) {
       numHoisted += Hoister(module, entry, known, symbols).run();
     }
+    dropUnread(module, symbols);
   }
 
 private:
   static void adoptShapes(ModuleOp module);
+  static void dropUnread(ModuleOp module, SymbolTable &symbols);
 };
 
 } // namespace
+
+/// Derived globals whose values others are made of, and which no entry needs.
+void HoistInitPass::dropUnread(ModuleOp module, SymbolTable &symbols) {
+  llvm::StringSet<> needed;
+  module.walk([&](nn::ReadOp read) {
+    if (read->use_empty()) {
+      read.erase();
+    } else {
+      needed.insert(read.getGlobal());
+    }
+  });
+  auto init = symbols.lookup<func::FuncOp>(nn::kInitFunction);
+  if (!init) {
+    return;
+  }
+  for (auto update : llvm::make_early_inc_range(init.getOps<nn::UpdateOp>())) {
+    auto global = symbols.lookup<nn::GlobalOp>(update.getGlobal());
+    if (global && global.getKind() == nn::GlobalKind::Derived &&
+        !needed.contains(update.getGlobal())) {
+      update.erase();
+      symbols.erase(global);
+    }
+  }
+}
 
 /// A global whose every use is a reshape to one shape gets that shape: its
 /// bytes are the same, and nothing has to be computed.

@@ -112,3 +112,33 @@ func.func @both() -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   %1 = nn.add %w, %0 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// What is made of a derived value is made of what that is; nobody needs both.
+// CHECK-NOT: @w.derived derived
+// CHECK: nn.global @w.derived.derived derived : tensor<4xf32>
+// CHECK-NOT: @w.derived derived
+// CHECK-LABEL: func @init
+// CHECK: %[[S:.*]] = nn.sqrt
+// CHECK-NOT: nn.read @w.derived
+// CHECK: %[[E:.*]] = nn.exp %[[S]]
+// CHECK: nn.update @w.derived.derived, %[[E]]
+// CHECK-NOT: nn.update
+// CHECK-LABEL: func @forward
+// CHECK: %[[D:.*]] = nn.read @w.derived.derived
+// CHECK: nn.mul %arg0, %[[D]]
+nn.global @w parameter : tensor<4xf32>
+nn.global @w.derived derived : tensor<4xf32>
+func.func @init() {
+  %w = nn.read @w : tensor<4xf32>
+  %0 = nn.sqrt %w : (tensor<4xf32>) -> tensor<4xf32>
+  nn.update @w.derived, %0 : tensor<4xf32>
+  return
+}
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = nn.read @w.derived : tensor<4xf32>
+  %0 = nn.exp %w : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = nn.mul %x, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
