@@ -43,9 +43,11 @@ TEST(MergeRulesTest, WhatFollowsForMoreIsProved) {
       }
     }
   }
-  EXPECT_EQ(merging, (std::vector<std::string>{"merge-matmuls-of-one-input",
-                                               "stack-matmuls-of-one-input",
-                                               "merge-parallel-convs"}));
+  EXPECT_EQ(merging,
+            (std::vector<std::string>{
+                "merge-matmuls-of-one-input", "stack-matmuls-of-one-input",
+                "merge-matmuls-by-rows-of-weights",
+                "stack-matmuls-by-rows-of-weights", "merge-parallel-convs"}));
   size_t proved = 0;
   ProofLimits limits;
   limits.byElements = true;
