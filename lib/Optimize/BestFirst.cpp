@@ -29,7 +29,7 @@ struct BestFirst::Impl {
 
   rewrite::SiteFinder &sites;
   const DeviceKind &kind;
-  const SearchLimits limits;
+  SearchLimits limits;
   Tidy tidy;
   /// Of one run: by price, then by when they were made.
   std::map<std::pair<Price, int64_t>, FoundProgram> open;
@@ -90,6 +90,14 @@ Expected<bool> BestFirst::Impl::expand(const FoundProgram &from,
     }
   }
   return true;
+}
+
+Expected<SearchResult> BestFirst::run(mlir::ModuleOp source, int64_t programs) {
+  int64_t most = std::exchange(impl_->limits.programs,
+                               std::min(programs, impl_->limits.programs));
+  auto result = run(source);
+  impl_->limits.programs = most;
+  return result;
 }
 
 Expected<SearchResult> BestFirst::run(mlir::ModuleOp source) {

@@ -286,6 +286,9 @@ ProgramRun ExtractionProgram::run(
   Highs_setIntOptionValue(highs.get(), "threads", 1);
   Highs_setStringOptionValue(highs.get(), "parallel", "off");
   Highs_setIntOptionValue(highs.get(), "random_seed", 1);
+  // The baseline gives a start.
+  Highs_setBoolOptionValue(highs.get(), "mip_heuristic_run_feasibility_jump",
+                           0);
   Highs_setDoubleOptionValue(highs.get(), "mip_rel_gap", 0);
   Highs_setDoubleOptionValue(highs.get(), "mip_abs_gap", 1e-6);
   Highs_setDoubleOptionValue(highs.get(), "mip_feasibility_tolerance", 1e-9);

@@ -36,7 +36,7 @@ NaryForms::NaryForms(EGraph &graph,
 /// Makes nodes of what was built, which computes the same as `node`; whether
 /// that is new.
 bool NaryForms::take(rewrite::BuiltTarget built, Operation *node, size_t rule) {
-  return graph_.addTarget(std::move(built), {rule, {}, {node}},
+  return graph_.addTarget(std::move(built), {rule, {node->getLoc()}, {node}},
                           node->getResult(0));
 }
 

@@ -20,6 +20,10 @@
 using namespace divisi;
 using namespace divisi::optimize;
 
+/// Programs that are made beside a complete e-graph, and operators in all of
+/// them where there are more.
+static constexpr int64_t kLeastPrograms = 16, kMostOperators = 2000;
+
 namespace {
 
 /// Searches one module.
@@ -40,6 +44,7 @@ private:
   Expected<bool> runOn(mlir::func::FuncOp entry, SegmentSizes sizes);
   Expected<SearchResult> searchAnew(mlir::ModuleOp source);
   Expected<const SearchResult *> search(const TakenOut &taken);
+  bool isWorthwhile(const SearchResult &found) const;
   void count(const SearchResult &found, const Segment &segment);
 
   mlir::ModuleOp module_;
@@ -61,7 +66,13 @@ Expected<SearchResult> Optimizer::searchAnew(mlir::ModuleOp source) {
   if (!grown) {
     return grown.status();
   }
-  auto found = search_.run(*grown->best.module);
+  // Of a complete e-graph, what is fused alone is not known; programs of many
+  // operators take long to make.
+  int64_t operators = std::max<int64_t>(grown->best.price.operators, 1);
+  int64_t programs = grown->isComplete
+                         ? std::max(kLeastPrograms, kMostOperators / operators)
+                         : options_.limits.programs;
+  auto found = search_.run(*grown->best.module, programs);
   if (!found) {
     return found.status();
   }
@@ -76,7 +87,8 @@ Expected<SearchResult> Optimizer::searchAnew(mlir::ModuleOp source) {
 Expected<const SearchResult *> Optimizer::search(const TakenOut &taken) {
   auto known = known_.find(taken.key);
   if (known == known_.end()) {
-    if (report_.programs >= options_.programs) {
+    if (report_.programs >= options_.programs ||
+        (options_.isOver && options_.isOver())) {
       report_.isComplete = false;
       return nullptr;
     }
@@ -90,6 +102,13 @@ Expected<const SearchResult *> Optimizer::search(const TakenOut &taken) {
     known = known_.emplace(taken.key, std::move(*found)).first;
   }
   return &known->second;
+}
+
+bool Optimizer::isWorthwhile(const SearchResult &found) const {
+  const Price &before = found.before, &after = found.best.price;
+  return after < before &&
+         double(before.nanoseconds - after.nanoseconds) >=
+             options_.leastSaving * double(before.nanoseconds);
 }
 
 /// Notes the rules by which one segment became what was found.
@@ -122,7 +141,7 @@ Expected<bool> Optimizer::runOn(mlir::func::FuncOp entry, SegmentSizes sizes) {
     if (!found) {
       return found.status();
     }
-    if (*found && (*found)->best.price < (*found)->before) {
+    if (*found && isWorthwhile(**found)) {
       count(**found, segment);
       putBack(*(*found)->best.module, taken, segment);
       isCheaper = true;

@@ -14,6 +14,8 @@ using namespace divisi;
 using namespace divisi::optimize;
 
 Tidy::Tidy(mlir::MLIRContext *context) : passes_(context) {
+  // Stages verify what comes of it.
+  passes_.enableVerifier(false);
   passes_.addPass(mlir::createCanonicalizerPass());
   passes_.addPass(mlir::createCSEPass());
 }

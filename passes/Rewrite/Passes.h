@@ -16,6 +16,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -57,6 +58,8 @@ struct RewriteOptions {
   /// How a search may change numbers, at most.
   rewrite::NumericClass most = rewrite::NumericClass::Reassociates;
   int64_t programs = 20000; ///< That a search makes, at most.
+  /// Asked now and then whether to end with what was found; may be empty.
+  std::function<bool()> isOver;
 };
 
 /// The search of `search-rules` with a user's own rules, too, priced on devices

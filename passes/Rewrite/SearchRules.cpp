@@ -25,6 +25,10 @@ namespace divisi {
 using namespace divisi;
 using namespace mlir;
 
+/// Prices are estimates: what saves less may as well stay as its author wrote
+/// it, and as it rounds.
+static constexpr double kLeastSaving = 5e-3;
+
 namespace {
 
 class SearchRulesPass : public divisi::impl::SearchRulesBase<SearchRulesPass> {
@@ -32,7 +36,7 @@ public:
   using SearchRulesBase::SearchRulesBase;
   SearchRulesPass(const divisi::RewriteOptions &options, const DeviceKind &kind,
                   SharedRules own)
-      : kind_(kind), own_(std::move(own)) {
+      : kind_(kind), own_(std::move(own)), isOver_(options.isOver) {
     programs = options.programs;
     numericClass = rewrite::spell(options.most);
   }
@@ -47,6 +51,7 @@ private:
 
   std::optional<DeviceKind> kind_; ///< Before `cluster`.
   SharedRules own_;
+  std::function<bool()> isOver_;
 };
 
 } // namespace
@@ -92,6 +97,8 @@ Status SearchRulesPass::search() {
   optimize::OptimizeOptions options;
   options.kind = *kind;
   options.programs = programs;
+  options.leastSaving = kLeastSaving;
+  options.isOver = isOver_;
   auto report = optimize::optimizeModule(getOperation(), searched->rules,
                                          searched->axioms, options);
   if (!report) {

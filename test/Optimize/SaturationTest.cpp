@@ -180,7 +180,8 @@ TEST_F(SaturationTest, NothingThatRulesReachOneByOneIsCheaper) {
     ASSERT_TRUE(all && found);
     if (all->isComplete && found->isComplete) {
       ++compared;
-      EXPECT_LE(found->best.price.nanoseconds, all->best.price.nanoseconds)
+      // Extraction adds up rounded prices, here of operators of a nanosecond.
+      EXPECT_LE(found->best.price.nanoseconds, all->best.price.nanoseconds + 1)
           << print(*module) << print(*all->best.module)
           << print(*found->best.module);
     }

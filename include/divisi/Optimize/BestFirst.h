@@ -66,6 +66,8 @@ public:
   /// Of `source`, which stays as it is. Fails where a program breaks a rule of
   /// its operators, which no proved rule does.
   Expected<SearchResult> run(mlir::ModuleOp source);
+  /// The same, but makes at most `programs`.
+  Expected<SearchResult> run(mlir::ModuleOp source, int64_t programs);
 
 private:
   struct Impl;

@@ -19,6 +19,7 @@
 #include "divisi/Optimize/EqualitySaturation.h"
 #include "divisi/Rules/ProofRecord.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ struct OptimizeOptions {
   /// Programs that are made in all. A search that has begun goes on to its own
   /// limit.
   int64_t programs = 20000;
+  /// What a segment has to save to be rewritten, as a part of its time.
+  double leastSaving = 0;
+  /// Asked before each segment whether to leave the others as they are; may be
+  /// empty.
+  std::function<bool()> isOver;
 };
 
 /// What became of one rule.
