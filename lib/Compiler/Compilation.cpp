@@ -222,7 +222,7 @@ Status Compilation::runPipeline(Stage stage) {
     if (!machine) {
       return machine.status();
     }
-    buildRewritePipeline(passes, options_.rewrite, machine->pace(),
+    buildRewritePipeline(passes, options_.rewrite, fastestKind(*machine),
                          options_.rules);
     break;
   }
@@ -270,7 +270,9 @@ Status Compilation::verifyStage() {
 }
 
 Status Compilation::runStage(Stage stage) {
-  tellPhase(stringifyStage(stage));
+  if (stage != Stage::Plan || !planned_) { // else it was told
+    tellPhase(stringifyStage(stage));
+  }
   // Before the stage's work, which may take minutes.
   Expected<Cluster> machine = cluster();
   if (!machine) {

@@ -11,7 +11,12 @@
 // the one that there is; what a search finds; and what it finds where a device
 // does an even share of the work, so that starting operators and messages
 // weigh more. The plan of the cheapest is the answer, which is never dearer
-// than without rewriting.
+// than without rewriting. A share is one of 4, 16, 64, ..., so that with one
+// device more the same programs are compared, and some more.
+//
+// The program that there is comes first. Where time is limited, searches and
+// other plans get what it leaves of that; where a person interrupts them, the
+// best plan so far is kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +25,11 @@
 #include "divisi/Optimize/ProgramPrice.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Rewrite/RuleRecord.h"
+#include "passes/ModuleNotes.h"
 #include "passes/Rewrite/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -40,6 +47,17 @@ static DeviceKind joined(DeviceKind kind, int64_t count) {
   return kind;
 }
 
+DeviceKind Compilation::fastestKind(const Cluster &machine) {
+  DeviceKind best = machine.pace({0});
+  for (size_t group = 1; group < machine.devices.size(); ++group) {
+    DeviceKind kind = machine.pace({group});
+    if (kind.peaks.f32 > best.peaks.f32) {
+      best = kind;
+    }
+  }
+  return best;
+}
+
 Status Compilation::rewrite() {
   Expected<Cluster> machine = cluster();
   auto rules = rewrite::getRuleRecords(*module_);
@@ -47,108 +65,197 @@ Status Compilation::rewrite() {
     return machine ? rules.status() : machine.status();
   }
   rewrite::SavingRecord saving;
-  saving.before = optimize::priceOf(*module_, machine->pace()).nanoseconds;
+  saving.before =
+      optimize::priceOf(*module_, fastestKind(*machine)).nanoseconds;
   if (Status status = runPipeline(Stage::Rewrite); !status.isOk()) {
     return status;
   }
   auto now = rewrite::getRuleRecords(*module_);
   if (now && *now != *rules) {
-    saving.after = optimize::priceOf(*module_, machine->pace()).nanoseconds;
+    saving.after =
+        optimize::priceOf(*module_, fastestKind(*machine)).nanoseconds;
     rewrite::setSavingRecord(*module_, saving);
   }
   return now.status();
 }
 
-static std::string textOf(ModuleOp module) {
+/// Compares programs by their plans.
+class Compilation::JointRewriting {
+public:
+  explicit JointRewriting(Compilation &source)
+      : source_(source), texts_{textOf(*source.module_)} {}
+
+  Status run();
+
+private:
+  /// A program, and what came of planning it.
+  struct Planned {
+    std::unique_ptr<Compilation> program;
+    OwningOpRef<ModuleOp> plan;
+    int64_t nanoseconds = 0;
+    PlanReport report;
+  };
+
+  static std::string textOf(ModuleOp module);
+  Expected<Planned> plan(std::unique_ptr<Compilation> program);
+  Expected<std::unique_ptr<Compilation>> search(const DeviceKind &kind);
+  Status tryOther(const DeviceKind &kind);
+  bool isOver();
+  void keep(std::optional<int64_t> before);
+
+  Compilation &source_;
+  /// That are planned: as planning may take three times as long.
+  static constexpr int kMostPrograms = 3;
+  int numPlanned_ = 0;
+  double longest_ = 0; ///< Seconds that a plan took.
+  bool isCut_ = false; ///< Whether time or a person ended it.
+  /// Of the programs that were looked at.
+  std::vector<std::string> texts_;
+  std::optional<Planned> best_;
+};
+
+std::string Compilation::JointRewriting::textOf(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);
   module->print(os);
   return text;
 }
 
-/// This compilation with the program that a search finds for `kind`; null if
-/// that applies no rule.
+/// Asked before more is done: whether the time that is left is not enough for
+/// another plan.
+bool Compilation::JointRewriting::isOver() {
+  // Of a plan that takes as long as those before.
+  constexpr double plans = 1.5;
+  const PlanControl &control = source_.options_.plan.control;
+  isCut_ = isCut_ || control.struck() != search::Stopped::Finished ||
+           (control.deadline &&
+            steadySeconds() + plans * longest_ > *control.deadline);
+  return isCut_;
+}
+
+Expected<Compilation::JointRewriting::Planned>
+Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program) {
+  double begin = steadySeconds();
+  ++numPlanned_;
+  Planned planned;
+  std::unique_ptr<Compilation> copy = program->copy();
+  noteOnModule(*copy->module_, kStageAttr, stringifyStage(Stage::Rewrite));
+  // People hear of one search, and of the plan that is taken.
+  PlanControl &control = copy->options_.plan.control;
+  control.onProgress = best_ ? nullptr : control.onProgress;
+  control.onPlan = [&](const PlanReport &report) { planned.report = report; };
+  Status status = copy->planToFit();
+  longest_ = std::max(longest_, steadySeconds() - begin);
+  if (!status.isOk()) {
+    return status;
+  }
+  auto record = getPlanRecord(*copy->module_);
+  if (!record || !*record) {
+    return record ? Status(ExitCode::Internal, "a plan has no record")
+                  : record.status();
+  }
+  planned.nanoseconds = (*record)->nanoseconds;
+  planned.program = std::move(program);
+  planned.plan = std::move(copy->module_);
+  return planned;
+}
+
+/// The program that a search finds for `kind`; null if it is known.
 Expected<std::unique_ptr<Compilation>>
-Compilation::searched(const DeviceKind &kind) {
-  std::unique_ptr<Compilation> other = copy();
-  RewriteOptions options = options_.rewrite;
+Compilation::JointRewriting::search(const DeviceKind &kind) {
+  std::unique_ptr<Compilation> other = source_.copy();
+  RewriteOptions options = source_.options_.rewrite;
   options.mode = RewriteMode::Search;
-  PassManager passes(context_.get());
-  buildRewritePipeline(passes, options, kind, options_.rules);
+  options.isOver = [this] { return isOver(); };
+  PassManager passes(source_.context_.get());
+  buildRewritePipeline(passes, options, kind, source_.options_.rules);
   if (Status status = other->runPasses(passes, Stage::Rewrite);
       !status.isOk()) {
     return status;
   }
-  auto before = rewrite::getRuleRecords(*module_);
+  auto before = rewrite::getRuleRecords(*source_.module_);
   auto after = rewrite::getRuleRecords(*other->module_);
-  bool isSame = before && after && *before == *after;
-  return isSame ? nullptr : std::move(other);
+  if (before && after && *before == *after) {
+    return std::unique_ptr<Compilation>();
+  }
+  std::string text = textOf(*other->module_);
+  if (llvm::is_contained(texts_, text)) {
+    return std::unique_ptr<Compilation>();
+  }
+  texts_.push_back(std::move(text));
+  return other;
 }
 
-/// The programs between which their plans decide, this one first.
-Expected<std::vector<std::unique_ptr<Compilation>>> Compilation::programs() {
-  Expected<Cluster> machine = cluster();
+Status Compilation::JointRewriting::tryOther(const DeviceKind &kind) {
+  auto found = search(kind);
+  if (!found) {
+    return found.status();
+  }
+  if (!*found || isOver()) {
+    return Status();
+  }
+  auto other = plan(std::move(*found));
+  if (other && (!best_ || other->nanoseconds < best_->nanoseconds)) {
+    best_ = std::move(*other);
+  }
+  return Status(); // Another program may fit.
+}
+
+/// Takes the best program and its plan; `before` is what the plan without
+/// rewriting takes, if there is one.
+void Compilation::JointRewriting::keep(std::optional<int64_t> before) {
+  source_.module_ = std::move(best_->program->module_);
+  source_.planned_ = std::move(best_->plan);
+  if (before && best_->nanoseconds < *before) {
+    int64_t devices = countUsedDevices(*source_.planned_);
+    for (ModuleOp module : {*source_.module_, *source_.planned_}) {
+      rewrite::setSavingRecord(module, {devices, *before, best_->nanoseconds});
+    }
+  }
+  if (source_.options_.plan.control.onPlan) {
+    source_.options_.plan.control.onPlan(best_->report);
+  }
+}
+
+Status Compilation::JointRewriting::run() {
+  Expected<Cluster> machine = source_.cluster();
   if (!machine) {
     return machine.status();
   }
-  int64_t devices = options_.plan.grid.devices.value_or(machine->numDevices());
-  std::vector<std::unique_ptr<Compilation>> programs;
-  programs.push_back(copy());
-  std::vector<std::string> texts{textOf(*module_)};
-  for (int64_t count : {int64_t(1), devices}) {
-    auto found = searched(joined(machine->pace(), count));
-    if (!found) {
-      return found.status();
+  source_.tellPhase(stringifyStage(Stage::Plan));
+  auto first = plan(source_.copy());
+  if (!first && first.status().code() != ExitCode::Infeasible) {
+    return first.status();
+  }
+  std::optional<int64_t> before;
+  if (first) {
+    before = first->nanoseconds;
+    best_ = std::move(*first);
+  }
+  int64_t devices =
+      source_.options_.plan.grid.devices.value_or(machine->numDevices());
+  DeviceKind kind = fastestKind(*machine);
+  for (int64_t count = 1; count <= devices; count *= 4) {
+    if (numPlanned_ == kMostPrograms || isOver()) {
+      break;
     }
-    std::string text = *found ? textOf(*(*found)->module_) : texts.front();
-    if (!llvm::is_contained(texts, text)) {
-      texts.push_back(std::move(text));
-      programs.push_back(std::move(*found));
+    if (Status status = tryOther(joined(kind, count)); !status.isOk()) {
+      return status;
     }
   }
-  return programs;
+  if (!best_) {
+    return first.status();
+  }
+  if (isCut_) {
+    best_->report.notes.push_back(
+        "the search for rewritten programs was cut short");
+  }
+  keep(before);
+  return Status();
 }
 
 Status Compilation::rewriteJointly() {
-  auto candidates = programs();
-  if (!candidates) {
-    return candidates.status();
-  }
-  if (candidates->size() == 1) {
-    return Status();
-  }
-  std::optional<int64_t> least, before;
-  Status first;
-  for (std::unique_ptr<Compilation> &program : *candidates) {
-    std::unique_ptr<Compilation> planned = program->copy();
-    planned->options_.dumpAfter.clear();
-    planned->stage_ = Stage::Rewrite;
-    Status status = planned->advanceTo(Stage::Plan);
-    if (!status.isOk()) {
-      first = first.isOk() ? status : first;
-      continue;
-    }
-    Expected<std::optional<PlanRecord>> record =
-        getPlanRecord(*planned->module_);
-    if (!record || !*record) {
-      return record ? Status(ExitCode::Internal, "a plan has no record")
-                    : record.status();
-    }
-    if (program == candidates->front()) {
-      before = (*record)->nanoseconds;
-    }
-    if (!least || (*record)->nanoseconds < *least) {
-      least = (*record)->nanoseconds;
-      module_ = std::move(program->module_);
-      planned_ = std::move(planned->module_);
-    }
-  }
-  // Without rewriting there may be no plan that fits.
-  if (before && least != before) {
-    int64_t devices = countUsedDevices(*planned_);
-    for (ModuleOp module : {*module_, *planned_}) {
-      rewrite::setSavingRecord(module, {devices, *before, *least});
-    }
-  }
-  return least ? Status() : first;
+  // What plan a random one is, says nothing of the program.
+  return options_.plan.solver == "random" ? Status()
+                                          : JointRewriting(*this).run();
 }

@@ -151,10 +151,11 @@ void PipelineFlags::fill(GivenOptions &options) const {
 
 PlanFlags::PlanFlags(cl::SubCommand &verb)
     : rewrite("rewrite", cl::sub(verb), on(ActsOn::Rewrite),
-              cl::value_desc("off|greedy|search|joint"), cl::init("off"),
-              cl::desc("apply proved rules: where they take less (greedy), for "
-                       "the cheapest program (search), or for the program with "
-                       "the cheapest plan (joint)")),
+              cl::value_desc("off|greedy|search|joint"), cl::init("joint"),
+              cl::desc("apply proved rules: for the program with the cheapest "
+                       "plan (joint, the default), for the cheapest program "
+                       "(search), where they take less (greedy), or none "
+                       "(off)")),
       rewriteClass("rewrite-class", cl::sub(verb), on(ActsOn::Rewrite),
                    cl::value_desc("bit-exact|reassociates"),
                    cl::init("reassociates"),

@@ -56,7 +56,11 @@ divisi::Expected<LoadedEntry> divisi::loadPlanned(Compilation &model,
                                                   const SessionFlags &flags,
                                                   bool isReference) {
   auto planned = model.fork(plan);
-  Status status = isReference ? planned->replan({}) : Status();
+  Status status;
+  if (isReference) {
+    planned->setRewriteMode(RewriteMode::Off);
+    status = planned->replan({});
+  }
   if (status.isOk()) {
     status = planned->advanceTo(Stage::Lower);
   }

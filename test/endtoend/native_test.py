@@ -187,7 +187,7 @@ def with_code_of_a_gather(text):
 def test_code_of_other_calls_is_left_out(divisi, change, why):
     """Calls then run as without code, and somebody says so."""
     m = model("bert")
-    text = lower_dump(divisi, m)
+    text = lower_dump(divisi, m, "--rewrite", "off")
     bad = change(text)
     said = compile_text(divisi, bad, "bad.divisi").err
     assert ("warning: the input's code is left out, and parts of calls run one "

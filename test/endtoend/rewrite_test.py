@@ -3,16 +3,21 @@ the model, and are dumped, resumed and explained."""
 
 import json
 import re
+import sys
 
 import numpy as np
 import onnx
 import pytest
-from conftest import assert_close, load, model
+from conftest import ROOT, assert_close, load, model
 from onnx import helper, numpy_helper
+
+sys.path.append(str(ROOT / "bench" / "substitutions"))
+import models
 
 USAGE, FILE, CONTENT, DIFFERS = 2, 3, 4, 8
 # Where launches cost much beside small products, so that merging pays.
 GPUS = ["--cluster", "dgx-h100:2", "--gpu", "off"]
+TEST_MODELS = ["bert", "t5", "llama", "segformer", "vit", "gpt2", "resnet"]
 
 
 def nanoseconds(text):
@@ -25,8 +30,7 @@ def plan(divisi, m, *flags):
 
 
 @pytest.mark.sample("name", "mode")
-@pytest.mark.parametrize("name", ["bert", "t5", "llama", "segformer", "vit",
-                                  "gpt2", "resnet"])
+@pytest.mark.parametrize("name", TEST_MODELS)
 @pytest.mark.parametrize("mode", ["search", "joint", "greedy"])
 def test_rewritten_models_compute_the_same(divisi, name, mode):
     m = model(name)
@@ -45,16 +49,131 @@ def test_what_is_planned_jointly_takes_least(divisi):
     assert joint <= search and joint < off
 
 
+# Of bench/substitutions: the exported forms, with random weights.
+BENCH = {"nasrnn": {"width": 256}, "gpt2_lora": {"seq": 64, "width": 256,
+                                                 "heads": 4, "rank": 8},
+         "llama": {"width": 2048, "heads": 32, "inner": 5632}}
+
+
+@pytest.fixture(scope="session")
+def drawn(tmp_path_factory):
+    """drawn("llama") is a model of bench/substitutions, cached for the session."""
+    folder = tmp_path_factory.mktemp("drawn")
+
+    def make(name):
+        path = folder / f"{name}.onnx"
+        if not path.exists():
+            getattr(models, name)("export", **BENCH[name]).save(path)
+        return path
+
+    return make
+
+
+def planned(divisi, path, *flags):
+    """The nanoseconds of the plans by `off`, `search` and `joint`."""
+    return [nanoseconds(divisi("plan", path, *flags, "--gpu", "off", "--rewrite",
+                               mode, "-o", "-").out)
+            for mode in ("off", "search", "joint")]
+
+
+@pytest.mark.sample(slow=True, first=True)
+@pytest.mark.parametrize("cluster", ["dgx-v100", "cpu", "dgx-h100"])
+@pytest.mark.parametrize("devices", [4, 8, 1, 64])
+@pytest.mark.parametrize("name", [*TEST_MODELS, *BENCH])
+def test_joint_is_at_least_as_fast(divisi, drawn, name, devices, cluster):
+    path, shapes = ((drawn(name), ()) if name in BENCH
+                    else (model(name).onnx, model(name).shapes))
+    off, search, joint = planned(divisi, path, *shapes, "--cluster",
+                                 f"{cluster}:{devices}")
+    assert joint <= min(off, search)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("cluster, least", [("dgx-h100:8", 0.05),
+                                            ("dgx-v100:4", 0.2)])
+def test_a_share_of_the_work_pays_where_the_whole_does_not(
+        divisi, drawn, cluster, least):
+    """On one device, products of a Llama are so large that parts of a merged one
+    cost more to copy than a launch saves; on several they are not."""
+    off, search, joint = planned(divisi, drawn("llama"), "--cluster", cluster)
+    assert joint <= search * (1 - least)
+
+
+def test_weights_that_have_a_row_for_each_output_are_merged(divisi, generated):
+    """As PyTorch keeps them."""
+    m = generated("llama.py", "--layers", 1, "--size", "8b", "--batch", 1, "--seq",
+                  128, "--width", 1024, "--heads", 16, "--vocabulary", 4096,
+                  "--dtype", "f32", "--weightless")
+    assert "merge-matmuls-by-rows-of-weights" in divisi(
+        "plan", m.onnx, "--cluster", "dgx-h100:2", "--gpu", "off", "-o", "-").out
+
+
+def test_joint_is_the_default(divisi):
+    m = model("bert")
+    found = plan(divisi, m, *GPUS)
+    assert found == plan(divisi, m, *GPUS, "--rewrite", "joint")
+    assert "merge-matmuls-of-one-input" in found
+    said = divisi("explain", m.onnx, *m.shapes, *GPUS, "--no-compare").out
+    assert re.search(r"rewriting +predicted to take \S+ us a run on 2 devices "
+                     r"instead of \S+ us, \S+ % less\n", said), said
+
+
+@pytest.mark.sample("script")
+@pytest.mark.parametrize("script, arguments", [
+    ("mlp.py", ["--widths", "64,64,64", "--batch", 8]),
+    ("mlp.py", ["--widths", "16,512,512,8", "--batch", 1]),
+    ("gpt2.py", ["--size", "tiny", "--seq", 32]),
+])
+@pytest.mark.parametrize("cluster", ["cpu:1", "cpu:3", "dgx-h100:4",
+                                     "dgx-v100:8"])
+def test_where_no_rule_applies_the_plan_is_that_of_greedy(
+        divisi, generated, script, arguments, cluster):
+    m = generated(script, *arguments)
+    flags = m.onnx, "--cluster", cluster, "--gpu", "off", "-o", "-"
+    joint = divisi("plan", *flags).out
+    if "divisi.rules" not in joint:
+        assert divisi("plan", *flags, "--rewrite", "off").out == joint
+        greedy = divisi("plan", *flags, "--rewrite", "greedy").out
+        assert "divisi.rules" in greedy or greedy == joint
+    else:
+        assert script != "mlp.py"
+
+
 def test_what_no_rule_makes_cheaper_stays_as_it_is(divisi, generated):
     m = generated("mlp.py", "--widths", "64,64,64", "--batch", 8)
-    flags = "--cluster", "cpu:2", "-o"
-    divisi("compile", m.onnx, *flags, "off.divisi")
-    for mode in "joint", "search":
-        divisi("compile", m.onnx, *flags, "on.divisi", "--rewrite", mode)
-        assert (divisi.path("on.divisi").read_bytes() ==
+    flags = "--cluster", "cpu:2"
+    for mode in "off", "greedy", "search", "joint":
+        divisi("compile", m.onnx, *flags, "-o", f"{mode}.divisi", "--rewrite",
+               mode)
+        assert (divisi.path(f"{mode}.divisi").read_bytes() ==
                 divisi.path("off.divisi").read_bytes())
     assert "  no rule was applied\n" in divisi(
-        "check", m.onnx, "--cluster", "cpu:2", "--rewrite", "search").out
+        "check", m.onnx, *flags, "--rewrite", "search").out
+    assert divisi("check", m.onnx, *flags).out.startswith("the plan found: ")
+
+
+def test_time_that_is_over_leaves_programs_out(divisi):
+    note = "divisi: note: the search for rewritten programs was cut short\n"
+    for name, cluster, seconds in [("resnet", "dgx-v100:16", 2),
+                                   ("bert", "dgx-h100:2", 60)]:
+        m = model(name)
+        said = divisi("plan", m.onnx, *m.shapes, "--cluster", cluster,
+                      "--time-limit", seconds, "-o", "p.mlir").err
+        assert (note in said) == (seconds == 2), said
+
+
+def test_what_has_a_strategy_is_not_rewritten(divisi):
+    """Nor is what is kept of a plan, which is then planned again."""
+    m = model("bert")
+    flags = *GPUS, "-o", "-"
+    text = plan(divisi, m, *GPUS, "--rewrite", "off")
+    divisi.path("off.mlir").write_text(text)
+    [kept] = re.findall(r"nn.matmul .*(spmd.split = [^}]*)\}.*\n", text)[:1]
+    again = divisi("plan", "off.mlir", "--data", m.onnx, "--replan", "--keep",
+                   "nn.matmul", *flags).out
+    assert "merge-matmuls-of-one-input" not in again and kept in again
+    assert "merge-matmuls-of-one-input" in divisi(
+        "plan", "off.mlir", "--data", m.onnx, "--replan", *flags).out
 
 
 def test_rules_are_explained_and_dumps_resumed(divisi):
@@ -212,7 +331,7 @@ MISTAKES = [
      "--rewrite 'best': expected off, greedy, search or joint"),
     (["--rewrite", "search", "--rewrite-class", "any"],
      "--rewrite-class 'any': expected bit-exact or reassociates"),
-    (["--rewrite-class", "bit-exact"],
+    (["--rewrite", "off", "--rewrite-class", "bit-exact"],
      "--rewrite-class needs --rewrite search or joint; give both"),
 ]
 

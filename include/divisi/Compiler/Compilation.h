@@ -231,12 +231,15 @@ private:
   Status runPipeline(Stage stage);
   Status verifyStage();
   Status runPasses(mlir::PassManager &passes, Stage stage);
-  Expected<std::unique_ptr<Compilation>> searched(const DeviceKind &kind);
-  Expected<std::vector<std::unique_ptr<Compilation>>> programs();
+  /// What the fastest devices are, for which programs are searched: slow ones
+  /// may be left idle.
+  static DeviceKind fastestKind(const Cluster &machine);
   /// The stage Rewrite by a pipeline; notes what that is predicted to save.
   Status rewrite();
   /// The stage Rewrite where plans decide what it does; keeps the plan.
   Status rewriteJointly();
+  /// The same of one plan and others.
+  class JointRewriting;
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
   /// Before stage `next`: keeps what keepToLimit() may want.

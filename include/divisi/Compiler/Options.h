@@ -56,7 +56,7 @@ struct GivenOptions {
   std::vector<std::string> data; ///< --data, files and folders of a dump.
 
   // Of rewriting.
-  std::string rewrite = "off";               ///< --rewrite
+  std::string rewrite = "joint";             ///< --rewrite
   std::string rewriteClass = "reassociates"; ///< --rewrite-class
 
   // Of plans.
