@@ -167,6 +167,15 @@ Value exec::rootOf(Value buffer) {
   return buffer;
 }
 
+int64_t exec::offsetInRoot(Value buffer) {
+  int64_t offset = 0;
+  while (auto view = buffer.getDefiningOp<ViewOp>()) {
+    offset += int64_t(view.getOffset().value_or(0));
+    buffer = view.getSource();
+  }
+  return offset;
+}
+
 LogicalResult ConstantOp::verify() {
   auto value = cast<ShapedType>(getValue().getType());
   RankedTensorType tensor = getBuffer().getType().getTensor();
@@ -190,6 +199,21 @@ LogicalResult AllocOp::verify() {
   return success();
 }
 
+/// The elements of each position's box.
+static SmallVector<int64_t> boxSizes(RankedTensorType tensor) {
+  spmd::LocalAttr local = spmd::getLocal(tensor);
+  SmallVector<int64_t> sizes;
+  for (int64_t position : llvm::seq(local.getGrid().numPositions())) {
+    int64_t size = 1;
+    for (const Interval &interval : local.getLayout().box(
+             local.getGrid(), local.getGlobalShape(), position)) {
+      size *= interval.size();
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
 LogicalResult ViewOp::verify() {
   BufferType source = getSource().getType(), result = getBuffer().getType();
   if (source.getTensor().getElementType() !=
@@ -199,6 +223,25 @@ LogicalResult ViewOp::verify() {
     return emitOpError("(C1) cannot view ")
            << source << " as " << result
            << ": element types, grids and memory spaces must be equal";
+  }
+  int64_t offset = int64_t(getOffset().value_or(0));
+  if (!isPlace(offset)) {
+    return emitOpError("(C2) offset ")
+           << offset << " is not a multiple of 64 from 0 on";
+  }
+  if (offset == 0 && source.byteSize() == result.byteSize()) {
+    return success(); // a reshape
+  }
+  int64_t bits = nn::elementBits(source.getTensor().getElementType());
+  int64_t width = (bits + 7) / 8;
+  for (auto [position, from, to] :
+       llvm::enumerate(boxSizes(source.getTensor()),
+                       boxSizes(result.getTensor()))) {
+    if (to != 0 && (from < to || offset > (from - to) * width)) {
+      return emitOpError("(C3) shows ")
+             << to * width << " bytes at offset " << offset << " of "
+             << from * width << " bytes at position " << position;
+    }
   }
   return success();
 }

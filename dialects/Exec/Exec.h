@@ -57,6 +57,8 @@ inline llvm::StringRef nameOfSpace(llvm::StringRef space) {
 
 /// The buffer whose bytes `buffer` sees: itself, if it is no view.
 mlir::Value rootOf(mlir::Value buffer);
+/// The first byte of `buffer` in its root's.
+int64_t offsetInRoot(mlir::Value buffer);
 
 /// The tensors that `buffers` hold.
 llvm::SmallVector<mlir::Type> tensorTypes(mlir::ValueRange buffers);

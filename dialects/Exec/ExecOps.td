@@ -99,13 +99,16 @@ def Exec_AllocOp : Exec_BufferOp<"alloc"> {
 }
 
 def Exec_ViewOp : Exec_BufferOp<"view"> {
-  let summary = "the same bytes as a tensor of another shape";
+  let summary = "the same bytes, or some of them, as a tensor of another shape";
   let description = [{
-    Every rank's box of the result has the elements of its box of the source,
-    in the same order: a reshape that costs nothing.
+    Every rank's box of the result has the elements of its box of the source
+    from byte `offset` on, which is 0 if absent, in the same order: a reshape or
+    a slice that costs nothing.
 
     **Constraints**
     - (C1) Source and result have equal element types, grids and memory spaces.
+    - (C2) The offset is a multiple of 64 and not negative.
+    - (C3) Every rank's box of the result ends within its box of the source.
 
     Example:
     ```mlir
@@ -113,8 +116,10 @@ def Exec_ViewOp : Exec_BufferOp<"view"> {
       to !exec.buffer<tensor<2x1xf32, #spmd.local<(x=2), [x, *], 4x1>>, @g>
     ```
   }];
-  let arguments = (ins Exec_PlainBuffer:$source);
-  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($buffer)";
+  let arguments = (ins Exec_PlainBuffer:$source, OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = [{
+    $source (`at` $offset^)? attr-dict `:` type($source) `to` type($buffer)
+  }];
   let hasVerifier = 1;
 }
 

@@ -226,7 +226,10 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
         global->set_tensor(buffer->tensor());
         draft_.constants.push_back(constant.getValue());
       })
-      .Case([&](ViewOp view) { buffer->set_view(bufferOf(view.getSource())); });
+      .Case([&](ViewOp view) {
+        buffer->set_view(bufferOf(view.getSource()));
+        buffer->set_view_offset(int64_t(view.getOffset().value_or(0)));
+      });
 }
 
 /// The number of the global that `op` names.

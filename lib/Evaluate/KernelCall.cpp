@@ -100,7 +100,28 @@ std::optional<unsigned> divisi::viewedOperand(const rt::KernelQuery &query,
   if (query.views.size() != 1 || numResults != 1) {
     return std::nullopt;
   }
-  return unsigned(query.views[0].first);
+  return unsigned(query.views[0].operand);
+}
+
+bool divisi::beginsItsBuffer(Value value) {
+  while (auto op = value.getDefiningOp<nn::LoopInterface>()) {
+    if (op->getNumOperands() == 0) {
+      break;
+    }
+    std::optional<rt::KernelQuery> query =
+        queryKernel(op->getName().getStringRef(), kernelConfig(op),
+                    op->getOperandTypes(), op->getResultTypes());
+    std::optional<unsigned> viewed =
+        query ? viewedOperand(*query, op->getNumResults()) : std::nullopt;
+    if (!viewed) {
+      break;
+    }
+    if (query->views[0].offset != 0) {
+      return false;
+    }
+    value = op->getOperand(*viewed);
+  }
+  return true;
 }
 
 ViewQuery::ViewQuery(Operation *op)

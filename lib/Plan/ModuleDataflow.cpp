@@ -268,7 +268,8 @@ static ResultBuffers buffersOf(nn::LoopInterface op) {
       return *nn::byteCount(cast<RankedTensorType>(value.getType()));
     };
     if (op->getNumResults() == 1 &&
-        bytes(op->getOperand(operand)) == bytes(op->getResult(result))) {
+        bytes(op->getOperand(operand)) == bytes(op->getResult(result)) &&
+        beginsItsBuffer(op->getOperand(operand))) {
       buffers.overwritable.push_back(unsigned(operand));
     }
   }

@@ -89,7 +89,9 @@ bool FunctionBuffers::add(Operation &op) {
                     op.getOperandTypes(), op.getResultTypes());
     for (auto [operand, result] :
          query ? query->inPlace : decltype(query->inPlace)()) {
-      addUse(op.getOperand(operand), step.inPlace);
+      if (beginsItsBuffer(op.getOperand(operand))) {
+        addUse(op.getOperand(operand), step.inPlace);
+      }
     }
   }
   steps.push_back(std::move(step));
@@ -109,7 +111,7 @@ static bool mayOverwrite(Operation *writer, StringRef global, Value result) {
                   writer->getOperandTypes(), writer->getResultTypes());
   int operand = llvm::find_if(writer->getOperands(), isOld).getIndex();
   int number = cast<OpResult>(result).getResultNumber();
-  return query &&
+  return query && beginsItsBuffer(writer->getOperand(operand)) &&
          llvm::is_contained(query->inPlace, std::pair(operand, number));
 }
 

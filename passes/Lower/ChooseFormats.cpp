@@ -23,6 +23,7 @@
 
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
+#include "passes/Lower/SliceCalls.h"
 
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Profile/HostProcessor.h"
@@ -351,6 +352,7 @@ void ChooseFormatsPass::runOnOperation() {
   llvm::StringSet<> updated = updatedGlobals(module);
   llvm::StringMap<TagSet> shared = sharedTags(module);
   for (auto program : module.getOps<ProgramOp>()) {
+    SliceCalls slices(program);
     FormatChooser chooser(program, updated, shared[program.getEntry()]);
     if (chooser.findCandidates()) {
       chooser.choose();
@@ -358,5 +360,6 @@ void ChooseFormatsPass::runOnOperation() {
       numFormatted += chooser.numFormatted;
       numPacks += chooser.numPacks;
     }
+    slices.restore();
   }
 }

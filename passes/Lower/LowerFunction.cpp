@@ -119,7 +119,10 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
           viewedOperand(*query, op->getNumResults())) {
     BufferType type = bufferType(op->getResult(0).getType(), *grid);
     Value source = inputs[*viewed];
-    buffers_.map(op->getResult(0), ViewOp::create(builder_, loc, type, source));
+    int64_t offset = query->views[0].offset;
+    IntegerAttr at = offset != 0 ? builder_.getI64IntegerAttr(offset) : nullptr;
+    buffers_.map(op->getResult(0),
+                 ViewOp::create(builder_, loc, type, source, at));
     return success();
   }
   for (Value result : op->getResults()) {

@@ -20,7 +20,7 @@ def LowerToExec : Pass<"lower-to-exec", "::mlir::ModuleOp"> {
     Effect: every such function becomes an `exec.program`, every entry an
     `exec.entry`. An operator becomes an `exec.call` of the kernel of its name
     with unchanged attributes; an operator whose kernel is only a view of its
-    operand (a reshape) becomes an `exec.view`. Operators that `spmd.fuse` joins
+    operand (a reshape, a contiguous slice) becomes an `exec.view`. Operators that `spmd.fuse` joins
     become one call with a region, at the position of the last.
 
     Postcondition: of the entries only `exec` ops are left; `@init`, the globals
@@ -123,7 +123,8 @@ def ChooseFormats : Pass<"choose-formats", "::mlir::ModuleOp"> {
     Effect: host buffers get the format `channels_last` if the host's kernels
     then save more reordering than packing costs: instructions that do not take
     the format, views, inputs and outputs among them, read and write row-major
-    bytes. Only kernels of this build are asked: a module for devices other than
+    bytes. A view of some bytes becomes a call of `nn.slice` where its source or
+    result gets the format. Only kernels of this build are asked: a module for devices other than
     CPUs (`divisi.cluster`) is left unchanged.
 
     ```mlir

@@ -159,7 +159,10 @@ BufferStep StepReader::stepOf(Operation &op) {
   add(instruction.getWrites(), step.writes);
   if (auto call = dyn_cast<CallOp>(op)) {
     for (unsigned operand : inPlaceOperands(call)) {
-      add(call.getInputs()[operand], step.inPlace);
+      Value input = call.getInputs()[operand];
+      if (offsetInRoot(input) == 0) { // else it would begin elsewhere
+        add(input, step.inPlace);
+      }
     }
     if (std::optional<uint64_t> workspace = call.getWorkspace()) {
       step.scratch.push_back(owners.size());
@@ -259,18 +262,24 @@ splitBySpace(const BufferBlocks &made, ArrayRef<Operation *> owners) {
 static bool haveSamePlace(Value input, Value output) {
   Operation *from = rootOf(input).getDefiningOp();
   Operation *to = rootOf(output).getDefiningOp();
+  int64_t fromOffset = offsetInRoot(input), toOffset = offsetInRoot(output);
   if (auto global = dyn_cast<NewGlobalOp>(to)) {
     auto old = dyn_cast<GlobalOp>(from);
     auto fresh = dyn_cast<NewGlobalOp>(from);
-    return (old && old.getGlobal() == global.getGlobal()) ||
-           (fresh && fresh.getGlobal() == global.getGlobal());
+    return fromOffset == toOffset &&
+           ((old && old.getGlobal() == global.getGlobal()) ||
+            (fresh && fresh.getGlobal() == global.getGlobal()));
   }
   auto program = to->getParentOfType<ProgramOp>();
   auto a = dyn_cast<AllocOp>(from), b = dyn_cast<AllocOp>(to);
   auto hasBytes = [&](AllocOp alloc) {
     return program.bytesOf(alloc.getBuffer().getType()) != 0;
   };
-  return a && b && a.getOffset() == b.getOffset() && hasBytes(a) && hasBytes(b);
+  auto beginOf = [](AllocOp alloc, int64_t offset) {
+    return int64_t(alloc.getOffset().value_or(0)) + offset;
+  };
+  return a && b && beginOf(a, fromOffset) == beginOf(b, toOffset) &&
+         hasBytes(a) && hasBytes(b);
 }
 
 /// Says which results of `call`, which have been placed, lie over operands.

@@ -272,29 +272,43 @@ void SpacePlacer::setSpaces() {
   }
 }
 
-/// Where in the list `root` is copied, which `reader` is the first to want.
-void SpacePlacer::startCopy(OpBuilder &builder, Value root, Operation *reader) {
-  Operation *writer = writerOf_.lookup(root);
+/// Where in the list `buffer` is copied, which `reader` is the first to want.
+void SpacePlacer::startCopy(OpBuilder &builder, Value buffer,
+                            Operation *reader) {
+  Operation *made = writerOf_.lookup(rootOf(buffer));
   Operation *next = previous_ ? previous_ : reader;
-  bool leavesDevice = writer && liesOnDevice(root);
-  if (writer && (leavesDevice || !writer->isBeforeInBlock(next))) {
-    return builder.setInsertionPointAfter(writer);
+  bool leavesDevice = made && liesOnDevice(rootOf(buffer));
+  if (auto view = buffer.getDefiningOp<ViewOp>();
+      view && (!made || made->isBeforeInBlock(view))) {
+    made = view;
   }
-  if (next->isBeforeInBlock(root.getDefiningOp())) {
-    root.getDefiningOp()->moveBefore(next);
+  if (made && (leavesDevice || !made->isBeforeInBlock(next))) {
+    return builder.setInsertionPointAfter(made);
+  }
+  if (next->isBeforeInBlock(buffer.getDefiningOp())) {
+    buffer.getDefiningOp()->moveBefore(next);
   }
   builder.setInsertionPoint(next);
 }
 
-Value SpacePlacer::copy(Value root, BufferType type, Operation *reader) {
+Value SpacePlacer::copy(Value buffer, BufferType type, Operation *reader) {
   OpBuilder builder(reader);
-  startCopy(builder, root, reader);
+  startCopy(builder, buffer, reader);
   auto target = AllocOp::create(builder, reader->getLoc(), type, IntegerAttr());
-  CopyOp::create(builder, reader->getLoc(), Type(), root, target,
+  CopyOp::create(builder, reader->getLoc(), Type(), buffer, target,
                  builder.getStringAttr(kCopyQueue), ValueRange());
   ++numCopies;
   copiedBytes += program_.bytesOf(type).value_or(0);
   return target;
+}
+
+/// Whether `buffer` is copied alone, as a part of what nobody wants there.
+bool SpacePlacer::isCopiedPart(Value buffer) const {
+  auto view = buffer.getDefiningOp<ViewOp>();
+  return view && !sites_.isConstant(buffer) &&
+         !elsewhere_.contains(view.getSource()) &&
+         view.getBuffer().getType().byteSize() !=
+             view.getSource().getType().byteSize();
 }
 
 /// `buffer` in the space in which nobody writes it.
@@ -305,11 +319,12 @@ Value SpacePlacer::elsewhere(Value buffer, Operation *reader) {
   auto own = cast<BufferType>(buffer.getType());
   BufferType type = own.inSpace(own.isOnHost() ? space_ : "");
   Value made;
-  if (auto view = buffer.getDefiningOp<ViewOp>()) {
+  if (auto view = buffer.getDefiningOp<ViewOp>(); view && !isCopiedPart(buffer)) {
     Value source = elsewhere(view.getSource(), reader);
     OpBuilder builder(view.getContext());
     builder.setInsertionPointAfterValue(source);
-    made = ViewOp::create(builder, view.getLoc(), type, source);
+    made = ViewOp::create(builder, view.getLoc(), type, source,
+                          view.getOffsetAttr());
   } else if (sites_.isConstant(buffer)) {
     OpBuilder builder(buffer.getContext());
     builder.setInsertionPointAfterValue(buffer);

@@ -89,10 +89,11 @@ private:
   bool isReadOnDevice(mlir::Value buffer) const;
   void count();
   void setSpaces();
+  bool isCopiedPart(mlir::Value buffer) const;
   mlir::Value elsewhere(mlir::Value buffer, mlir::Operation *reader);
-  mlir::Value copy(mlir::Value root, exec::BufferType type,
+  mlir::Value copy(mlir::Value buffer, exec::BufferType type,
                    mlir::Operation *reader);
-  void startCopy(mlir::OpBuilder &builder, mlir::Value root,
+  void startCopy(mlir::OpBuilder &builder, mlir::Value buffer,
                  mlir::Operation *reader);
   void eraseUnread();
 

@@ -118,7 +118,8 @@ bool GlobalWriter::mayOverwrite(Operation *writer, StringRef global,
   }
   int operand = llvm::find_if(call.getInputs(), isOld).getIndex();
   int number = llvm::find(call.getOutputs(), result).getIndex();
-  return llvm::is_contained(query->inPlace, std::pair(operand, number));
+  return offsetInRoot(call.getInputs()[operand]) == 0 &&
+         llvm::is_contained(query->inPlace, std::pair(operand, number));
 }
 
 /// Whether what makes the new value may write it where the global rests.

@@ -23,9 +23,17 @@ template <typename... Parts> static Status invalid(const Parts &...parts) {
 std::optional<ResolvedProgram::Range>
 ResolvedProgram::range(uint32_t buffer) const {
   const pb::Buffer &where = root(buffer);
+  auto shown = [&](Range whole) {
+    if (buffers[buffer].isWhole) {
+      return whole;
+    }
+    int64_t begin = whole.begin + buffers[buffer].offset;
+    int64_t bytes = message->buffers(static_cast<int>(buffer)).bytes();
+    return Range{begin, begin + bytes};
+  };
   if (where.where_case() == pb::Buffer::kArenaOffset) {
     int64_t begin = arenas[where.space()] + where.arena_offset();
-    return Range{begin, begin + where.bytes()};
+    return shown({begin, begin + where.bytes()});
   }
   if (where.where_case() != pb::Buffer::kGlobal &&
       where.where_case() != pb::Buffer::kNewGlobal) {
@@ -37,7 +45,8 @@ ResolvedProgram::range(uint32_t buffer) const {
     return std::nullopt;
   }
   auto next = std::next(it);
-  return Range{it->second, next == writtenGlobals.end() ? bytes : next->second};
+  return shown(
+      {it->second, next == writtenGlobals.end() ? bytes : next->second});
 }
 
 std::string ResolvedProgram::describe(Range range,
@@ -83,154 +92,6 @@ static Status checkOrder(const pb::Manifest &manifest,
     }
   }
   return {};
-}
-
-namespace {
-
-/// Reads the buffers of one program.
-class BufferReader {
-public:
-  BufferReader(ResolvedManifest &resolved, const ResolvedEntry &entry,
-               ResolvedProgram &program)
-      : resolved_(resolved), entry_(entry), program_(program) {}
-
-  Status read(const pb::Buffer &message);
-
-private:
-  Status checkView(const pb::Buffer &message, const Placement &placement,
-                   uint32_t &root) const;
-  Status checkWhere(const pb::Buffer &message,
-                    const Placement &placement) const;
-  Status checkSpace(const pb::Buffer &message) const;
-  Status checkSize(const pb::Buffer &message, const Placement &placement) const;
-
-  ResolvedManifest &resolved_;
-  const ResolvedEntry &entry_;
-  ResolvedProgram &program_;
-  /// Per global and memory space, the first buffer.
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> oldValues_;
-};
-
-} // namespace
-
-Status BufferReader::checkView(const pb::Buffer &message,
-                               const Placement &placement,
-                               uint32_t &root) const {
-  if (message.view() >= program_.buffers.size()) {
-    return invalid("a view of buffer ", message.view(),
-                   ", which does not come before it");
-  }
-  const ResolvedBuffer &source = program_.buffers[message.view()];
-  root = source.root;
-  if (source.placement->grid != placement.grid) {
-    return invalid("a view on another grid");
-  }
-  for (size_t p = 0; p < placement.boxes.size(); ++p) {
-    if (source.placement->type != placement.type ||
-        source.placement->bytes(p) != placement.bytes(p)) {
-      return invalid("a view of ", placement.bytes(p), " bytes of a buffer of ",
-                     source.placement->bytes(p), " at position ", p);
-    }
-  }
-  return {};
-}
-
-Status BufferReader::checkWhere(const pb::Buffer &message,
-                                const Placement &placement) const {
-  switch (message.where_case()) {
-  case pb::Buffer::kArenaOffset: {
-    int64_t offset = message.arena_offset();
-    int64_t arena = arenaBytes(*program_.message, message.space());
-    if (offset < 0 || offset % 64 != 0 || message.bytes() < 0 ||
-        offset > arena || message.bytes() > arena - offset) {
-      return invalid("bytes ", offset, " + ", message.bytes(),
-                     " of an arena of ", arena,
-                     "; expected a multiple of 64 and inside of it");
-    }
-    return {};
-  }
-  case pb::Buffer::kGlobal:
-  case pb::Buffer::kNewGlobal: {
-    uint32_t global =
-        message.has_global() ? message.global() : message.new_global();
-    if (global >= resolved_.globals.size()) {
-      return invalid("global ", global, " of ", resolved_.globals.size());
-    }
-    if (!(*resolved_.globals[global] == placement)) {
-      return invalid("its layout differs from that of its global at rest");
-    }
-    return {};
-  }
-  case pb::Buffer::kInput:
-    if (message.input() >= entry_.inputs.size()) {
-      return invalid("input ", message.input(), " of ", entry_.inputs.size());
-    }
-    if (!(*entry_.inputs[message.input()] == placement)) {
-      return invalid("its layout differs from that of its input");
-    }
-    return {};
-  default:
-    return invalid("it has no location");
-  }
-}
-
-/// Which memory a buffer may lie in, and how.
-Status BufferReader::checkSpace(const pb::Buffer &message) const {
-  auto spaces = static_cast<uint32_t>(resolved_.manifest->spaces_size());
-  if (message.space() > spaces) {
-    return invalid("memory space ", message.space(), " of ", spaces + 1);
-  }
-  if (message.space() != hostSpaceNumber && !message.has_arena_offset() &&
-      !message.has_global() && !(message.has_input() && entry_.isBody())) {
-    return invalid("it is in memory space '",
-                   nameOfSpace(*resolved_.manifest, message.space()),
-                   "', where only arenas, globals and inputs of bodies are");
-  }
-  if (!message.format().empty() && !message.has_arena_offset()) {
-    return invalid("it has the format '", message.format(),
-                   "', which only a buffer in an arena may have");
-  }
-  return {};
-}
-
-Status BufferReader::checkSize(const pb::Buffer &message,
-                               const Placement &placement) const {
-  const GridInfo &grid = resolved_.grids[placement.grid];
-  for (uint32_t rank : program_.message->ranks()) {
-    std::optional<size_t> position = grid.positionOf(rank);
-    if (!position) {
-      return invalid("its grid '", grid.name, "' does not have rank ", rank,
-                     " of the program");
-    }
-    if (message.where_case() == pb::Buffer::kArenaOffset &&
-        placement.bytes(*position) > message.bytes()) {
-      return invalid("rank ", rank, " needs ", placement.bytes(*position),
-                     " bytes, got ", message.bytes());
-    }
-  }
-  return {};
-}
-
-Status BufferReader::read(const pb::Buffer &message) {
-  Expected<const Placement *> placement = resolved_.place(message.tensor());
-  Status status = placement ? checkSpace(message) : placement.status();
-  if (!status.isOk()) {
-    return status;
-  }
-  auto root = static_cast<uint32_t>(program_.buffers.size());
-  if (message.has_global()) {
-    // All that show the old value of a global are one.
-    root = oldValues_.try_emplace({message.global(), message.space()}, root)
-               .first->second;
-  }
-  status = message.where_case() == pb::Buffer::kView
-               ? checkView(message, **placement, root)
-               : checkWhere(message, **placement);
-  if (status.isOk()) {
-    status = checkSize(message, **placement);
-  }
-  program_.buffers.push_back({*placement, root});
-  return status;
 }
 
 static Status readTransfers(ResolvedManifest &resolved,
@@ -436,11 +297,8 @@ Status divisi::rt::resolveProgram(const pb::Program &message,
   if (!status.isOk()) {
     return status;
   }
-  BufferReader reader(resolved, entry, program);
-  for (int i = 0; i < message.buffers_size(); ++i) {
-    if (status = reader.read(message.buffers(i)); !status.isOk()) {
-      return status.in("buffer " + std::to_string(i));
-    }
+  if (status = readBuffers(resolved, entry, program); !status.isOk()) {
+    return status;
   }
   if (status = countGlobals(resolved, program); !status.isOk()) {
     return status;

@@ -17,6 +17,10 @@ namespace divisi::rt {
 Status resolveOperator(const artifact::Operator &message,
                        ResolvedManifest &resolved);
 
+/// Finds where the buffers of `program`, whose arenas are counted, lie.
+Status readBuffers(ResolvedManifest &resolved, const ResolvedEntry &entry,
+                   ResolvedProgram &program);
+
 /// Adds the program that `message` describes to `entry`, as resolveManifest()
 /// does. The grids, globals, communicators and the entry's values are resolved
 /// already.

@@ -71,11 +71,14 @@ struct Placement {
   friend bool operator==(const Placement &, const Placement &) = default;
 };
 
-/// A buffer's bytes: views have those of the buffer that they show.
+/// A buffer's bytes: views have some of the buffer that they show.
 struct ResolvedBuffer {
   /// Of its elements; owned by the manifest.
   const Placement *placement = nullptr;
   uint32_t root = 0; ///< The buffer that is no view; itself, if it is none.
+  int64_t offset = 0; ///< Its first byte in its root.
+  /// Whether it has as many bytes as its root on all ranks.
+  bool isWhole = true;
 };
 
 /// Both sides of a transfer, on all of its ranks.

@@ -31,11 +31,9 @@ bool RankProgramBuilder::mayShare(const pb::Call &call,
           boxOf(call.operands(o)).empty()) {
         continue;
       }
-      auto has = [&](const std::vector<std::pair<int, int>> &pairs) {
-        return std::count(pairs.begin(), pairs.end(), std::pair(o, r)) != 0;
-      };
-      isView |= has(query.views);
-      if (!has(query.inPlace) && !has(query.views)) {
+      bool isShown = std::ranges::count(query.views, SharedBytes{o, r}) != 0;
+      isView |= isShown;
+      if (!isShown && !std::ranges::count(query.inPlace, std::pair(o, r))) {
         return false;
       }
     }
@@ -80,9 +78,11 @@ void RankProgramBuilder::notePacked(const pb::Call &call,
                                     std::span<const PackedForm> forms) {
   PackedConstants &packed = out_.memory_.packed;
   for (const PackedForm &form : forms) {
-    const pb::Buffer &root = program_.root(call.operands(form.operand));
+    uint32_t buffer = call.operands(form.operand);
+    bool isShared = !form.name.empty() && program_.buffers[buffer].isWhole;
     std::string own = "alone " + std::to_string(packed.size());
-    packed[{root.global(), form.name.empty() ? own : form.name}] = form.bytes;
+    packed[{program_.root(buffer).global(), isShared ? form.name : own}] =
+        form.bytes;
   }
 }
 
@@ -229,13 +229,13 @@ Region RankProgramBuilder::regionOf(const ResolvedOperator &what) const {
 
 namespace {
 
-/// A constant as the rank's box of a global has it.
+/// A constant as the rank's box of a global has it, or some of its bytes.
 class GlobalConstant final : public ConstantReader {
 public:
   GlobalConstant(GlobalBoxes &globals, uint32_t global, uint32_t rank,
-                 int64_t bytes, Status &status)
-      : globals_(globals), global_(global), rank_(rank), bytes_(bytes),
-        status_(status) {}
+                 int64_t offset, int64_t bytes, Status &status)
+      : globals_(globals), global_(global), rank_(rank), offset_(offset),
+        bytes_(bytes), status_(status) {}
   GlobalConstant(const GlobalConstant &) = delete;
   ~GlobalConstant() override {
     if (isBorrowed_) {
@@ -246,11 +246,13 @@ public:
   bool read(int64_t begin, int64_t count, std::byte *to) override {
     constexpr int64_t small = 1 << 16; // which is read element by element
     if (bytes_ > small) {
-      return note(globals_.readPart(global_, rank_, begin, count, to));
+      return note(
+          globals_.readPart(global_, rank_, offset_ + begin, count, to));
     }
     isBorrowed_ = isBorrowed_ || note(globals_.acquire(global_, rank_));
     if (isBorrowed_) {
-      std::memcpy(to, globals_.data(global_, rank_) + begin, size_t(count));
+      std::memcpy(to, globals_.data(global_, rank_) + offset_ + begin,
+                  size_t(count));
     }
     return isBorrowed_;
   }
@@ -263,7 +265,7 @@ private:
 
   GlobalBoxes &globals_;
   uint32_t global_, rank_;
-  int64_t bytes_;
+  int64_t offset_, bytes_; ///< Of what is read in the box.
   Status &status_;
   bool isBorrowed_ = false;
 };
@@ -276,10 +278,14 @@ Constant RankProgramBuilder::borrow(uint32_t buffer) {
     return &context_;
   }
   uint32_t global = program_.root(buffer).global();
-  borrowed_.push_back(
-      std::make_unique<GlobalConstant>(*context_.globals, global, context_.rank,
-                                       infoOf(buffer).bytes(), globalsStatus_));
-  return {*borrowed_.back(), context_.globals->forms(global, context_.rank)};
+  const ResolvedBuffer &resolved = program_.buffers[buffer];
+  borrowed_.push_back(std::make_unique<GlobalConstant>(
+      *context_.globals, global, context_.rank, resolved.offset,
+      infoOf(buffer).bytes(), globalsStatus_));
+  // Forms are named for the whole box.
+  return {*borrowed_.back(), resolved.isWhole
+                                 ? context_.globals->forms(global, context_.rank)
+                                 : nullptr};
 }
 
 bool RankProgramBuilder::isConstant(uint32_t buffer) const {

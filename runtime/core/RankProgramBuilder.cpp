@@ -36,7 +36,14 @@ const std::byte *RankProgramBuilder::bringGlobal(uint32_t global) {
 
 /// Makes the program a reader of the global that it names.
 const void *RankProgramBuilder::addressOf(uint32_t buffer) {
-  const pb::Buffer &root = program_.root(buffer);
+  const void *root = addressOfRoot(program_.root(buffer));
+  return root && !onlyCounts() ? static_cast<const std::byte *>(root) +
+                                     program_.buffers[buffer].offset
+                               : root;
+}
+
+/// The same of a buffer that is no view.
+const void *RankProgramBuilder::addressOfRoot(const pb::Buffer &root) {
   switch (root.where_case()) {
   case pb::Buffer::kArenaOffset:
     return arena(root.space()) + root.arena_offset();
@@ -82,8 +89,9 @@ TensorInfo RankProgramBuilder::infoOf(uint32_t buffer) const {
 /// Notes that the newest task names `buffer`.
 void RankProgramBuilder::mention(uint32_t buffer, bool isResult, size_t index) {
   if (program_.root(buffer).has_arena_offset()) {
-    mentions_[program_.buffers[buffer].root].push_back(
-        {out_.list_.tasks.size() - 1, isResult, index});
+    const ResolvedBuffer &resolved = program_.buffers[buffer];
+    mentions_[resolved.root].push_back(
+        {out_.list_.tasks.size() - 1, isResult, index, resolved.offset});
   }
 }
 
@@ -116,7 +124,8 @@ void RankProgramBuilder::setOperand(uint32_t buffer) {
   const pb::Buffer &root = program_.root(buffer);
   if (root.where_case() == pb::Buffer::kInput) {
     out_.binder_.addInputUse(root.input(), tasks.size() - 1,
-                             tasks.back().operands.size());
+                             tasks.back().operands.size(),
+                             program_.buffers[buffer].offset);
   }
   mention(buffer, /*isResult=*/false, tasks.back().operands.size());
   tasks.back().operands.push_back(addressOf(buffer));
@@ -229,8 +238,9 @@ bool RankProgramBuilder::isWrittenByDevice(
 }
 
 /// Lets outputs that come from an arena be computed where the caller has them:
-/// if all of the rank's box is given out, and no other buffer has those bytes
-/// without a copy. Of several outputs of one buffer the first is.
+/// if all of the rank's box is given out, which is all of the buffer, and no
+/// other buffer has those bytes without a copy. Of several outputs of one buffer
+/// the first is.
 void RankProgramBuilder::writeOutputsInPlace() {
   for (OutputPatch &patch : out_.binder_.outputs()) {
     const Task &task = out_.list_.tasks[patch.task];
@@ -242,6 +252,7 @@ void RankProgramBuilder::writeOutputsInPlace() {
     bool isWhole =
         patch.pieces.size() == 1 && patch.pieces.front() == patch.box;
     if (found != mentions_.end() && isWhole && !patch.box.empty() &&
+        program_.buffers[output.source()].isWhole &&
         !sharing_.contains(root) && !isWrittenByDevice(found->second)) {
       patch.arena =
           static_cast<std::byte *>(const_cast<void *>(task.operands.front()));

@@ -144,6 +144,7 @@ private:
   TensorInfo infoOf(uint32_t buffer) const;
   std::byte *arena(uint32_t space) const;
   const void *addressOf(uint32_t buffer);
+  const void *addressOfRoot(const artifact::Buffer &root);
   size_t positionOf(const Placement &placement) const {
     return *context_.resolved.grids[placement.grid].positionOf(context_.rank);
   }

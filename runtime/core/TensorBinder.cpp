@@ -13,9 +13,6 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-/// What kernels are promised.
-static constexpr int64_t alignment = 64;
-
 /// The box that a view shows of a tensor.
 static Box shownBox(const Placement &placement, const Box &box, bool isWhole) {
   return isWhole ? Box::whole(placement.dims) : box;
@@ -56,7 +53,7 @@ int64_t TensorBinder::addInput(uint32_t input, const Placement &placement,
   InputSlice slice{&placement, box, whole, whole.copyIn(placement, box), {}};
   bool isUsable =
       slice.copy.bytes() == 0 ||
-      (slice.copy.isContiguous() && slice.copy.sourceOffset() % alignment == 0);
+      (slice.copy.isContiguous() && slice.copy.sourceOffset() % kernelAlignment == 0);
   int64_t bytes = isUsable ? 0 : slice.copy.bytes();
   inputs_.emplace(input, std::move(slice));
   return bytes;
@@ -76,7 +73,7 @@ Status TensorBinder::bindInput(InputSlice &slice,
   }
   slice.address = view.first() + slice.copy.sourceOffset();
   if (slice.copy.isContiguous() &&
-      reinterpret_cast<uintptr_t>(slice.address) % alignment == 0) {
+      reinterpret_cast<uintptr_t>(slice.address) % kernelAlignment == 0) {
     return {};
   }
   if (slice.staging.size() == 0) {
@@ -128,7 +125,7 @@ std::byte *TensorBinder::placeFor(const OutputPatch &patch,
                              [=](const CallerBytes &input) {
                                return input.begin < end && begin < input.end;
                              });
-  return isFree && begin % alignment == 0 ? place : nullptr;
+  return isFree && begin % kernelAlignment == 0 ? place : nullptr;
 }
 
 void TensorBinder::bindOutput(OutputPatch &patch,
@@ -152,9 +149,9 @@ void TensorBinder::bindOutput(OutputPatch &patch,
     for (const BufferMention &mention : patch.mentions) {
       RankTask &other = program_.tasks[mention.task];
       if (mention.isResult) {
-        other.results[mention.index] = wanted;
+        other.results[mention.index] = wanted + mention.offset;
       } else {
-        other.operands[mention.index] = wanted;
+        other.operands[mention.index] = wanted + mention.offset;
       }
     }
     patch.present = wanted;
@@ -182,7 +179,7 @@ Status TensorBinder::bind(std::span<const TensorArgument> inputs,
   }
   for (const InputUse &use : inputUses_) {
     program_.tasks[use.task].operands[use.operand] =
-        inputs_.at(use.input).address;
+        use.from(inputs_.at(use.input).address);
   }
   listInputs(inputs);
   outputBytes_ = {};
@@ -195,7 +192,8 @@ Status TensorBinder::bind(std::span<const TensorArgument> inputs,
 void TensorBinder::bindIteration(std::span<const void *const> inputs,
                                  std::span<void *const> outputs) {
   for (const InputUse &use : inputUses_) {
-    program_.tasks[use.task].operands[use.operand] = inputs[use.input];
+    program_.tasks[use.task].operands[use.operand] =
+        use.from(inputs[use.input]);
   }
   for (const OutputPatch &patch : outputs_) {
     program_.tasks[patch.task].results[0] = outputs[patch.output];

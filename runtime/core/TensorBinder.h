@@ -31,6 +31,7 @@ struct BufferMention {
   size_t task;   ///< Its index.
   bool isResult; ///< Else an operand.
   size_t index;  ///< Among the results, or operands, of the task.
+  int64_t offset; ///< What is added to it.
 };
 
 /// How the caller's memory is laid out.
@@ -77,9 +78,10 @@ public:
   void giveStaging(uint32_t input, AlignedBytes staging) {
     inputs_.at(input).staging = std::move(staging);
   }
-  /// Where the address of an input goes.
-  void addInputUse(uint32_t input, size_t task, size_t operand) {
-    inputUses_.push_back({task, operand, input});
+  /// Where the address of an input goes, or of a byte behind it.
+  void addInputUse(uint32_t input, size_t task, size_t operand,
+                   int64_t offset) {
+    inputUses_.push_back({task, operand, input, offset});
   }
   /// What a task writes of an output.
   void addOutput(OutputPatch output) { outputs_.push_back(std::move(output)); }
@@ -101,6 +103,12 @@ private:
   struct InputUse {
     size_t task, operand;
     uint32_t input;
+    int64_t offset;
+    /// What stands there if the input is at `address`.
+    const void *from(const void *address) const {
+      return address ? static_cast<const std::byte *>(address) + offset
+                     : nullptr;
+    }
   };
   /// What the rank takes of an input.
   struct InputSlice {

@@ -32,9 +32,9 @@ static bool takesOne(const CallSite &site, const Checks &checks) {
 }
 
 /// What is said of a call that moves no byte.
-static KernelQuery aView() {
+static KernelQuery aView(int64_t offset = 0) {
   KernelQuery query;
-  query.views = {{0, 0}};
+  query.views = {{0, 0, offset}};
   return query;
 }
 
@@ -171,6 +171,56 @@ static std::optional<Movement> planSlice(const CallSite &site,
     }
   }
   return moveAll(site, walk);
+}
+
+/// Where the box of a slice begins in the operand's, in elements, if its
+/// elements lie there one behind the other, at the same place in the boxes of
+/// all ranks that are at most as large as these.
+static std::optional<int64_t> sliceBegin(const TensorInfo &operand,
+                                         const TensorInfo &result,
+                                         const Dims &starts, const Dims &steps) {
+  Dims strides = rowMajorStrides(operand.extents);
+  int64_t begin = 0;
+  bool isOne = true; // up to here, one index of each dimension
+  bool isInside = false;
+  for (size_t d = 0; d < operand.rank(); ++d) {
+    bool isWhole = result.global[d] == operand.global[d] && steps[d] == 1;
+    bool isUnsplit = operand.extents[d] == operand.global[d] &&
+                     result.extents[d] == result.global[d];
+    bool isTaken = isWhole ? result.extents[d] == operand.extents[d] &&
+                                 result.offset[d] == operand.offset[d]
+                           : isUnsplit && isOne;
+    // A stride is one for all ranks where no dimension behind it is split.
+    if (!isTaken || (isInside && !isUnsplit) ||
+        (result.extents[d] > 1 && steps[d] != 1)) {
+      return std::nullopt;
+    }
+    int64_t start = isWhole ? 0 : starts[d];
+    begin += start * strides[d];
+    isInside |= start != 0;
+    isOne &= result.extents[d] == 1;
+  }
+  return begin;
+}
+
+/// A slice of elements that lie one behind the other moves none, where its
+/// bytes begin where a kernel may take them.
+static KernelQuery querySlice(const CallSite &site) {
+  std::string ignored;
+  Checks checks(site, ignored);
+  if (!planSlice(site, checks) || site.results[0].count() == 0) {
+    return {};
+  }
+  Dims starts, steps;
+  size_t rank = site.operands[0].rank();
+  if (!checks.getInts("starts", rank, 0, maxExtent, starts) ||
+      !checks.getInts("steps", rank, -maxExtent, maxExtent, steps)) {
+    return {};
+  }
+  std::optional<int64_t> begin =
+      sliceBegin(site.operands[0], site.results[0], starts, steps);
+  int64_t offset = begin.value_or(0) * byteWidth(site.results[0].type);
+  return begin && offset % kernelAlignment == 0 ? aView(offset) : KernelQuery();
 }
 
 //===----------------------------------------------------------------------===//
@@ -351,7 +401,7 @@ std::span<const Kernel> movementKernels() {
       {"nn.concat", 1, Parts, queryNothing, prepareMovement},
       {"nn.pad", 1, Parts, queryNothing, prepareMovement},
       {"nn.reshape", 1, Whole, queryReshape, prepareReshape},
-      {"nn.slice", 1, Parts, queryNothing, prepareMovement},
+      {"nn.slice", 1, Parts, querySlice, prepareMovement},
       {"nn.transpose", 1, Parts, queryTranspose, prepareMovement},
   };
   return kernels;

@@ -40,9 +40,14 @@ public:
     if (!range || range->begin == range->end) {
       return true;
     }
-    auto it = values_.find(range->begin);
-    return it != values_.end() && it->second.end == range->end &&
-           it->second.root == program_.buffers[buffer].root;
+    auto it = values_.upper_bound(range->begin);
+    if (it == values_.begin()) {
+      return false;
+    }
+    const auto &[begin, value] = *std::prev(it);
+    const ResolvedBuffer &own = program_.buffers[buffer];
+    return value.root == own.root && begin == range->begin - own.offset &&
+           (own.isWhole ? value.end == range->end : value.end >= range->end);
   }
 
   /// `buffer`, which lies in the arena, gets a value.

@@ -152,7 +152,8 @@ Status ProgramVerifier::checkLoopRanks(const pb::Loop &loop,
                                        const ResolvedEntry &body) {
   std::vector<int64_t> room(resolved_.manifest->spaces_size() + 1);
   auto addRoom = [&](bool isThere, uint32_t buffer) {
-    if (isThere && buffer < program_.buffers.size()) {
+    if (isThere && buffer < program_.buffers.size() &&
+        program_.buffers[buffer].isWhole) {
       room[program_.space(buffer)] = program_.root(buffer).bytes();
     }
   };

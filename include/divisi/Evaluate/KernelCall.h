@@ -57,6 +57,10 @@ std::optional<rt::KernelQuery> queryKernel(llvm::StringRef callee,
 std::optional<unsigned> viewedOperand(const rt::KernelQuery &query,
                                       size_t numResults);
 
+/// Whether `value` is no view, or one whose first byte is that of the tensor
+/// that is none: then a result may be written over it, if over that tensor.
+bool beginsItsBuffer(mlir::Value value);
+
 /// An operator of which one asks, for shards of any size, whether it is a view.
 class ViewQuery {
 public:

@@ -42,6 +42,29 @@ func.func @view_as_integers(%x: !shard) {
 
 // -----
 
+!pair = !exec.buffer<tensor<16x8xf32, #spmd.local<(x=2), [x, *], 32x8>>, @g>
+!row = !exec.buffer<tensor<16xf32, #spmd.local<(x=2), [*], 16>>, @g>
+
+func.func @view_between_places(%x: !pair) {
+  // expected-error @below {{(C2) offset 32 is not a multiple of 64 from 0 on}}
+  %0 = exec.view %x at 32 : !pair to !row
+  return
+}
+
+// -----
+
+!pair = !exec.buffer<tensor<16x8xf32, #spmd.local<(x=2), [x, *], 32x8>>, @g>
+!row = !exec.buffer<tensor<16xf32, #spmd.local<(x=2), [*], 16>>, @g>
+
+func.func @view_of_bytes_behind(%x: !pair) {
+  %0 = exec.view %x at 448 : !pair to !row
+  // expected-error @below {{(C3) shows 64 bytes at offset 512 of 512 bytes at position 0}}
+  %1 = exec.view %x at 512 : !pair to !row
+  return
+}
+
+// -----
+
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 
 func.func @unknown_collective(%x: !shard, %y: !shard) {

@@ -29,6 +29,8 @@ exec.program @forward__0 entry @forward ranks [0, 1] arena 64 {
   exec.call "nn.iota"() into (%0) {axis = 0 : i64} : () into (!shard)
   // CHECK: exec.view
   %v = exec.view %0 : !shard to !shard
+  // CHECK: exec.view %{{.*}} at 0 :
+  %begin = exec.view %0 at 0 : !shard to !shard
   %1 = exec.alloc at 0 : !whole
   // CHECK: exec.collective "all_gather" axes ["x"] tag 0
   exec.collective "all_gather" axes ["x"] tag 0 %v into %1 : !shard into !whole

@@ -9,14 +9,14 @@
 // SAYS: remark: {{.*}}add-weights-not-results{{.*}}applied 1x
 // CLASS: error: 'discontinuous' is no class of rules: bit-exact or reassociates
 
+nn.global @u parameter : tensor<512x256xf32>
 nn.global @v parameter : tensor<512x512xf32>
 nn.global @w parameter : tensor<512x512xf32>
 
-// A launch costs more than two copies on a GPU, and less on a processor.
+// What is stacked needs no copies.
 // CHECK-LABEL: func.func @merged
-// GPU-COUNT-1: nn.matmul
-// GPU-NOT: nn.matmul
-// CPU-COUNT-2: nn.matmul
+// CHECK-COUNT-1: nn.matmul
+// CHECK-NOT: nn.matmul
 // EXACT-LABEL: func.func @merged
 // EXACT-COUNT-2: nn.matmul
 func.func @merged(%x: tensor<4x512xf32> {nn.name = "x"})
@@ -26,6 +26,20 @@ func.func @merged(%x: tensor<4x512xf32> {nn.name = "x"})
   %w = nn.read @w : tensor<512x512xf32>
   %1 = nn.matmul %x, %w {labels = "mk,kn->mn"} : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
   return %0, %1 : tensor<4x512xf32>, tensor<4x512xf32>
+}
+
+// A launch costs more than two copies on a GPU, and less on a processor.
+// CHECK-LABEL: func.func @of_two_widths
+// GPU-COUNT-1: nn.matmul
+// GPU-NOT: nn.matmul
+// CPU-COUNT-2: nn.matmul
+func.func @of_two_widths(%x: tensor<4x512xf32> {nn.name = "x"})
+    -> (tensor<4x512xf32> {nn.name = "y"}, tensor<4x256xf32> {nn.name = "z"}) {
+  %v = nn.read @v : tensor<512x512xf32>
+  %0 = nn.matmul %x, %v {labels = "mk,kn->mn"} : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+  %u = nn.read @u : tensor<512x256xf32>
+  %1 = nn.matmul %x, %u {labels = "mk,kn->mn"} : (tensor<4x512xf32>, tensor<512x256xf32>) -> tensor<4x256xf32>
+  return %0, %1 : tensor<4x512xf32>, tensor<4x256xf32>
 }
 
 // Sums of products with one input become sums of weights.

@@ -177,6 +177,16 @@ public:
     add(tensor).set_view(source);
     return last();
   }
+  /// Of bytes from `offset` on, as many as the whole tensor has.
+  uint32_t view(uint32_t source, const TensorRef &tensor, int64_t offset) {
+    const pb::Tensor &message = tensor.message;
+    Dims dims(message.dims().begin(), message.dims().end());
+    pb::Buffer &buffer = add(tensor);
+    buffer.set_view(source);
+    buffer.set_view_offset(offset);
+    buffer.set_bytes(*checkedBytes(*parseDType(message.dtype()), dims));
+    return last();
+  }
   /// Room for the whole tensor, or at a place of the caller's.
   uint32_t alloc(const TensorRef &tensor, int64_t offset = -1) {
     const pb::Tensor &message = tensor.message;

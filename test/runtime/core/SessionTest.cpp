@@ -216,6 +216,41 @@ TEST(SessionTest, viewsAndWorkspacesWork) {
   EXPECT_THAT(valuesOf(y->front()), ElementsAre(11, 13, 15, 17, 19, 21));
 }
 
+// Of inputs, globals and results; of views; and of what is an output itself.
+TEST(SessionTest, viewsOfSomeBytesWork) {
+  ManifestBuilder b(1);
+  uint32_t g = b.grid({1});
+  TensorRef whole = b.tensor(g, {48}, {{}}), part = b.tensor(g, {16}, {{}}),
+            two = b.tensor(g, {32}, {{}});
+  uint32_t w = b.global("w", "parameter", whole);
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  addValue(entry.mutable_inputs(), "x", whole);
+  for (const char *name : {"sum", "last", "relu"}) {
+    addValue(entry.mutable_outputs(), name,
+             name == std::string("relu") ? whole : part);
+  }
+  ProgramBuilder p(b.manifest, entry, {0});
+  uint32_t x = p.input(0, whole);
+  uint32_t middle = p.view(x, part, 64);
+  uint32_t weight = p.view(p.view(p.global(w, whole), two, 64), part, 64);
+  uint32_t sum = p.alloc(part), relu = p.alloc(whole);
+  p.call("test.add", {middle, weight}, sum);
+  p.call("test.relu", {x}, relu);
+  p.output(sum, 0);
+  p.output(p.view(relu, part, 128), 1);
+  p.output(relu, 2);
+  auto session = openSession(inOneOrder(b.manifest), {counting(48, 100)});
+  ASSERT_TRUE(session) << session.status().message();
+  auto y = (*session)->run("f", listOf(makeTensor({48}, counting(48, -20))));
+  ASSERT_TRUE(y) << y.status().message();
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(valuesOf((*y)[0])[i], (i - 4) + (i + 132));
+    EXPECT_EQ(valuesOf((*y)[1])[i], i + 12);
+    EXPECT_EQ(valuesOf((*y)[2])[i], std::max(0, i - 20));
+  }
+}
+
 TEST(SessionTest, emptyOperandsStillMakeResults) {
   // Three ranks share one row: two sum over nothing, which is 0.
   ManifestBuilder b(3);

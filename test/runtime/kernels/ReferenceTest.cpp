@@ -215,6 +215,49 @@ TEST(Reference, ReshapeAndTrivialTransposeAreViews) {
                       {2, 4, 5}, {4, 2, 5}));
 }
 
+// Where it begins, in bytes; nothing if it is copied.
+static std::optional<int64_t> viewOfSlice(TensorInfo from, TensorInfo to,
+                                          const Dims &starts,
+                                          const Dims &limits, Dims steps = {}) {
+  steps.resize(starts.size(), 1);
+  Attributes attributes{
+      {"starts", starts}, {"limits", limits}, {"steps", steps}};
+  CallSite site{"nn.slice", attributes, {&from, 1}, {&to, 1}};
+  std::vector<SharedBytes> views =
+      referenceBackend().find(site)->query(site).views;
+  return views.empty() ? std::nullopt : std::optional(views.at(0).offset);
+}
+
+TEST(Reference, ContiguousSlicesAreViews) {
+  auto whole = [](Dims dims) { return TensorInfo::whole(DType::F32, dims); };
+  std::optional<int64_t> none;
+  TensorInfo x = whole({4, 3, 16});
+  EXPECT_EQ(viewOfSlice(x, whole({2, 3, 16}), {1, 0, 0}, {3, 3, 16}), 192);
+  EXPECT_EQ(viewOfSlice(x, whole({1, 2, 16}), {2, 1, 0}, {3, 3, 16}), 448);
+  EXPECT_EQ(viewOfSlice(x, whole({1, 1, 8}), {3, 2, 0}, {4, 3, 8}), 704);
+  EXPECT_EQ(viewOfSlice(x, whole({1, 1, 1}), {3, 2, 0}, {4, 1, 1}, {9, -1, 2}),
+            704);
+  // Gaps, an order of its own, or a place that no kernel may take.
+  EXPECT_EQ(viewOfSlice(x, whole({2, 2, 16}), {1, 0, 0}, {3, 2, 16}), none);
+  EXPECT_EQ(viewOfSlice(x, whole({2, 3, 16}), {0, 0, 0}, {3, 3, 16}, {2, 1, 1}),
+            none);
+  EXPECT_EQ(viewOfSlice(x, whole({1, 1, 8}), {0, 0, 8}, {1, 1, 16}), none);
+  EXPECT_EQ(viewOfSlice(x, whole({0, 3, 16}), {2, 0, 0}, {2, 3, 16}), none);
+  // Of a rank's box: as large as others, or at the beginning of each.
+  auto box = [](Dims global, Dims extents) {
+    return TensorInfo{DType::F32, extents, Dims(extents.size(), 0), global};
+  };
+  EXPECT_EQ(viewOfSlice(box({4, 3, 32}, {4, 3, 16}), box({1, 3, 32}, {1, 3, 16}),
+                        {0, 0, 0}, {1, 3, 32}),
+            0);
+  EXPECT_EQ(viewOfSlice(box({4, 3, 32}, {4, 3, 16}), box({1, 3, 32}, {1, 3, 16}),
+                        {1, 0, 0}, {2, 3, 32}),
+            none);
+  EXPECT_EQ(viewOfSlice(box({2, 3, 16}, {1, 3, 16}), box({2, 1, 16}, {1, 1, 16}),
+                        {0, 1, 0}, {2, 2, 16}),
+            64);
+}
+
 TEST(Reference, MessagesNameTheOperator) {
   Tensor x = make<float>({2}, {1, 2}), y = make<float>({3}, {1, 2, 3});
   Tensor result(TensorInfo::whole(DType::F32, {2}));

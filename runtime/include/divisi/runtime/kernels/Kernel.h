@@ -189,6 +189,19 @@ struct CallSite {
   const KernelCode *fallback = nullptr;
 };
 
+/// What kernels are promised of the addresses of operands and results, in bytes.
+/// So what a tensor is a view of begins at a multiple of it there.
+inline constexpr int64_t kernelAlignment = 64;
+
+/// A result that has bytes of an operand, in their order.
+struct SharedBytes {
+  int operand = 0; ///< Of the call, by number.
+  int result = 0;  ///< The same.
+  /// The result's first byte in the operand's box.
+  int64_t offset = 0;
+  friend bool operator==(const SharedBytes &, const SharedBytes &) = default;
+};
+
 /// What a kernel says about a call before it is prepared.
 struct KernelQuery {
   /// Scratch memory that launch() gets, in the kernel's space; 0 for none. It
@@ -200,9 +213,10 @@ struct KernelQuery {
   int64_t reorderedBytes = 0;
   /// {operand, result}: the result may be written over the operand.
   std::vector<std::pair<int, int>> inPlace;
-  /// {operand, result}: the result has the operand's bytes unchanged, so that
-  /// it can be a view of it and the call can be dropped (reshape).
-  std::vector<std::pair<int, int>> views;
+  /// The result has the operand's bytes, or some that lie one behind the other,
+  /// so that it can be a view of them and the call can be dropped (reshape,
+  /// contiguous slice).
+  std::vector<SharedBytes> views;
   /// Per result the bytes that it fills, where they are not those of its box;
   /// may be empty, then they are.
   std::vector<int64_t> resultBytes = {};
@@ -223,8 +237,8 @@ struct BadIndex {
 
 /// What one launch works on and with, and what it finds.
 struct LaunchContext {
-  /// In order, dense, aligned to 64 bytes unless they are empty (then possibly
-  /// null). They are in the kernel's space.
+  /// In order, dense, aligned to `kernelAlignment` unless they are empty (then
+  /// possibly null). They are in the kernel's space.
   std::span<const void *const> operands;
   std::span<void *const> results;
   void *workspace = nullptr; ///< Of the queried bytes.
