@@ -234,9 +234,8 @@ LogicalResult ViewOp::verify() {
   }
   int64_t bits = nn::elementBits(source.getTensor().getElementType());
   int64_t width = (bits + 7) / 8;
-  for (auto [position, from, to] :
-       llvm::enumerate(boxSizes(source.getTensor()),
-                       boxSizes(result.getTensor()))) {
+  for (auto [position, from, to] : llvm::enumerate(
+           boxSizes(source.getTensor()), boxSizes(result.getTensor()))) {
     if (to != 0 && (from < to || offset > (from - to) * width)) {
       return emitOpError("(C3) shows ")
              << to * width << " bytes at offset " << offset << " of "

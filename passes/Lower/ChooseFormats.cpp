@@ -228,7 +228,8 @@ void FormatChooser::weigh(CallOp call) {
 void FormatChooser::tie(CollectiveOp collective) {
   Buffers buffers = candidatesOf(collective);
   bool meets = collective.getMeeting().has_value();
-  if (buffers.size() == 2 && !(meets && shared_.contains(collective.getTag()))) {
+  if (buffers.size() == 2 &&
+      !(meets && shared_.contains(collective.getTag()))) {
     ties_.unionSets(buffers[0], buffers[1]);
   } else {
     pinned_.insert(collective);

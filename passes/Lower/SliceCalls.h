@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A slice that is a view is one of row-major bytes. Whoever chooses formats lets
-// it be a call meanwhile, which takes others:
+// A slice that is a view is one of row-major bytes. Whoever chooses formats
+// lets it be a call meanwhile, which takes others:
 //
 //   %v = exec.view %x at 256    →    %v = exec.alloc
 //                                    exec.call "nn.slice"(%x) into (%v)

@@ -319,7 +319,8 @@ Value SpacePlacer::elsewhere(Value buffer, Operation *reader) {
   auto own = cast<BufferType>(buffer.getType());
   BufferType type = own.inSpace(own.isOnHost() ? space_ : "");
   Value made;
-  if (auto view = buffer.getDefiningOp<ViewOp>(); view && !isCopiedPart(buffer)) {
+  if (auto view = buffer.getDefiningOp<ViewOp>();
+      view && !isCopiedPart(buffer)) {
     Value source = elsewhere(view.getSource(), reader);
     OpBuilder builder(view.getContext());
     builder.setInsertionPointAfterValue(source);

@@ -33,7 +33,7 @@ public:
 private:
   Status checkView(const pb::Buffer &message, const Placement &placement,
                    ResolvedBuffer &view) const;
-  Status checkShown(const pb::Buffer &message, const Placement &placement,
+  Status placeShown(const pb::Buffer &message, const Placement &placement,
                     ResolvedBuffer &view) const;
   Status checkWhere(const pb::Buffer &message,
                     const Placement &placement) const;
@@ -76,14 +76,11 @@ Status BufferReader::checkView(const pb::Buffer &message,
                      " on of a buffer of ", room, " at position ", p);
     }
   }
-  if (view.isWhole) {
-    return {};
-  }
-  return checkShown(message, placement, view);
+  return view.isWhole ? Status() : placeShown(message, placement, view);
 }
 
-/// Of a view of some bytes: they are those that its program counts.
-Status BufferReader::checkShown(const pb::Buffer &message,
+/// Where a view of some bytes has them.
+Status BufferReader::placeShown(const pb::Buffer &message,
                                 const Placement &placement,
                                 ResolvedBuffer &view) const {
   const ResolvedBuffer &source = program_.buffers[message.view()];
@@ -91,18 +88,13 @@ Status BufferReader::checkShown(const pb::Buffer &message,
   if (!program_.root(message.view()).format().empty()) {
     return invalid("a view of some bytes of a buffer with a format");
   }
-  int64_t most = 0;
   for (uint32_t rank : program_.message->ranks()) {
     if (std::optional<size_t> position = grid.positionOf(rank)) {
-      most = std::max(most, placement.bytes(*position));
+      view.bytes = std::max(view.bytes, placement.bytes(*position));
     }
   }
-  if (message.bytes() != most) {
-    return invalid("a view of some bytes, ", message.bytes(),
-                   " as it says, expected ", most);
-  }
   // Where no rank has one of these bytes, they are nowhere.
-  view.offset = most == 0 ? 0 : source.offset + message.view_offset();
+  view.offset = view.bytes == 0 ? 0 : source.offset + message.view_offset();
   return {};
 }
 

@@ -28,8 +28,7 @@ ResolvedProgram::range(uint32_t buffer) const {
       return whole;
     }
     int64_t begin = whole.begin + buffers[buffer].offset;
-    int64_t bytes = message->buffers(static_cast<int>(buffer)).bytes();
-    return Range{begin, begin + bytes};
+    return Range{begin, begin + buffers[buffer].bytes};
   };
   if (where.where_case() == pb::Buffer::kArenaOffset) {
     int64_t begin = arenas[where.space()] + where.arena_offset();

@@ -75,10 +75,11 @@ struct Placement {
 struct ResolvedBuffer {
   /// Of its elements; owned by the manifest.
   const Placement *placement = nullptr;
-  uint32_t root = 0; ///< The buffer that is no view; itself, if it is none.
+  uint32_t root = 0;  ///< The buffer that is no view; itself, if it is none.
   int64_t offset = 0; ///< Its first byte in its root.
   /// Whether it has as many bytes as its root on all ranks.
   bool isWhole = true;
+  int64_t bytes = 0; ///< If not: the most that a rank of the program has.
 };
 
 /// Both sides of a transfer, on all of its ranks.

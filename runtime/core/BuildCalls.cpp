@@ -283,9 +283,9 @@ Constant RankProgramBuilder::borrow(uint32_t buffer) {
       *context_.globals, global, context_.rank, resolved.offset,
       infoOf(buffer).bytes(), globalsStatus_));
   // Forms are named for the whole box.
-  return {*borrowed_.back(), resolved.isWhole
-                                 ? context_.globals->forms(global, context_.rank)
-                                 : nullptr};
+  return {*borrowed_.back(),
+          resolved.isWhole ? context_.globals->forms(global, context_.rank)
+                           : nullptr};
 }
 
 bool RankProgramBuilder::isConstant(uint32_t buffer) const {

@@ -239,8 +239,8 @@ bool RankProgramBuilder::isWrittenByDevice(
 
 /// Lets outputs that come from an arena be computed where the caller has them:
 /// if all of the rank's box is given out, which is all of the buffer, and no
-/// other buffer has those bytes without a copy. Of several outputs of one buffer
-/// the first is.
+/// other buffer has those bytes without a copy. Of several outputs of one
+/// buffer the first is.
 void RankProgramBuilder::writeOutputsInPlace() {
   for (OutputPatch &patch : out_.binder_.outputs()) {
     const Task &task = out_.list_.tasks[patch.task];
@@ -252,8 +252,8 @@ void RankProgramBuilder::writeOutputsInPlace() {
     bool isWhole =
         patch.pieces.size() == 1 && patch.pieces.front() == patch.box;
     if (found != mentions_.end() && isWhole && !patch.box.empty() &&
-        program_.buffers[output.source()].isWhole &&
-        !sharing_.contains(root) && !isWrittenByDevice(found->second)) {
+        program_.buffers[output.source()].isWhole && !sharing_.contains(root) &&
+        !isWrittenByDevice(found->second)) {
       patch.arena =
           static_cast<std::byte *>(const_cast<void *>(task.operands.front()));
       patch.present = patch.arena;

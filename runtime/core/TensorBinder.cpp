@@ -51,9 +51,9 @@ int64_t TensorBinder::addInput(uint32_t input, const Placement &placement,
                                const Box &box) {
   ViewLayout whole;
   InputSlice slice{&placement, box, whole, whole.copyIn(placement, box), {}};
-  bool isUsable =
-      slice.copy.bytes() == 0 ||
-      (slice.copy.isContiguous() && slice.copy.sourceOffset() % kernelAlignment == 0);
+  bool isUsable = slice.copy.bytes() == 0 ||
+                  (slice.copy.isContiguous() &&
+                   slice.copy.sourceOffset() % kernelAlignment == 0);
   int64_t bytes = isUsable ? 0 : slice.copy.bytes();
   inputs_.emplace(input, std::move(slice));
   return bytes;

@@ -28,9 +28,9 @@ namespace divisi::rt {
 
 /// Where the address of a buffer stands in the tasks.
 struct BufferMention {
-  size_t task;   ///< Its index.
-  bool isResult; ///< Else an operand.
-  size_t index;  ///< Among the results, or operands, of the task.
+  size_t task;    ///< Its index.
+  bool isResult;  ///< Else an operand.
+  size_t index;   ///< Among the results, or operands, of the task.
   int64_t offset; ///< What is added to it.
 };
 

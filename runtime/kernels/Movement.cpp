@@ -178,7 +178,8 @@ static std::optional<Movement> planSlice(const CallSite &site,
 /// all ranks that are at most as large as these.
 static std::optional<int64_t> sliceBegin(const TensorInfo &operand,
                                          const TensorInfo &result,
-                                         const Dims &starts, const Dims &steps) {
+                                         const Dims &starts,
+                                         const Dims &steps) {
   Dims strides = rowMajorStrides(operand.extents);
   int64_t begin = 0;
   bool isOne = true; // up to here, one index of each dimension

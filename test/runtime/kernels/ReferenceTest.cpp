@@ -247,14 +247,14 @@ TEST(Reference, ContiguousSlicesAreViews) {
   auto box = [](Dims global, Dims extents) {
     return TensorInfo{DType::F32, extents, Dims(extents.size(), 0), global};
   };
-  EXPECT_EQ(viewOfSlice(box({4, 3, 32}, {4, 3, 16}), box({1, 3, 32}, {1, 3, 16}),
-                        {0, 0, 0}, {1, 3, 32}),
+  EXPECT_EQ(viewOfSlice(box({4, 3, 32}, {4, 3, 16}),
+                        box({1, 3, 32}, {1, 3, 16}), {0, 0, 0}, {1, 3, 32}),
             0);
-  EXPECT_EQ(viewOfSlice(box({4, 3, 32}, {4, 3, 16}), box({1, 3, 32}, {1, 3, 16}),
-                        {1, 0, 0}, {2, 3, 32}),
+  EXPECT_EQ(viewOfSlice(box({4, 3, 32}, {4, 3, 16}),
+                        box({1, 3, 32}, {1, 3, 16}), {1, 0, 0}, {2, 3, 32}),
             none);
-  EXPECT_EQ(viewOfSlice(box({2, 3, 16}, {1, 3, 16}), box({2, 1, 16}, {1, 1, 16}),
-                        {0, 1, 0}, {2, 2, 16}),
+  EXPECT_EQ(viewOfSlice(box({2, 3, 16}, {1, 3, 16}),
+                        box({2, 1, 16}, {1, 1, 16}), {0, 1, 0}, {2, 2, 16}),
             64);
 }
 

@@ -260,11 +260,6 @@ TEST(VerifyTest, buffersAndPrograms) {
          v.buffer(2).set_view(1);
          v.buffer(2).set_view_offset(-64);
        }},
-      {"buffer 2: a view of some bytes, 35 as it says, expected 36",
-       [](Victim v) {
-         v.buffer(2).set_view(1);
-         v.buffer(2).set_bytes(35);
-       }},
       {"buffer 4: a view of some bytes of a buffer with a format",
        [](Victim v) {
          v.buffer(3).set_format("channels_last");

@@ -189,8 +189,8 @@ struct CallSite {
   const KernelCode *fallback = nullptr;
 };
 
-/// What kernels are promised of the addresses of operands and results, in bytes.
-/// So what a tensor is a view of begins at a multiple of it there.
+/// What kernels are promised of the addresses of operands and results, in
+/// bytes. So what a tensor is a view of begins at a multiple of it there.
 inline constexpr int64_t kernelAlignment = 64;
 
 /// A result that has bytes of an operand, in their order.
