@@ -191,8 +191,7 @@ void ManifestBuilder::addEntry(EntryOp entry) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// Makes the result of `op` a buffer of `program` if it is one: placed in the
-/// arena, a view of another, or the bytes of a global or a constant.
+/// Makes the result of `op` a buffer of `program`, which lies where it says.
 void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   auto type = cast<BufferType>(op.getResult(0).getType());
   std::optional<int64_t> bytes = op.getParentOfType<ProgramOp>().bytesOf(type);
@@ -204,9 +203,11 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   buffer->set_tensor(tensorOf(type));
   buffer->set_bytes(*bytes);
   buffer->set_format(type.getFormat().str());
-  if (!isa<ViewOp>(op)) { // which lies where its source does
-    buffer->set_space(spaceOf(type.getSpace()));
+  if (auto view = dyn_cast<ViewOp>(op)) { // which lies where its source does
+    buffer->set_view_offset(int64_t(view.getOffset().value_or(0)));
+    return buffer->set_view(bufferOf(view.getSource()));
   }
+  buffer->set_space(spaceOf(type.getSpace()));
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](InputOp input) { buffer->set_input(input.getIndex()); })
       .Case([&](GlobalOp global) {
@@ -225,10 +226,6 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
         global->set_kind("constant");
         global->set_tensor(buffer->tensor());
         draft_.constants.push_back(constant.getValue());
-      })
-      .Case([&](ViewOp view) {
-        buffer->set_view(bufferOf(view.getSource()));
-        buffer->set_view_offset(int64_t(view.getOffset().value_or(0)));
       });
 }
 

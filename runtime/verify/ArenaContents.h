@@ -27,7 +27,7 @@ public:
   /// Of `program`, which must outlive it, before its first instruction.
   explicit ArenaContents(const ResolvedProgram &program) : program_(program) {
     for (uint32_t b = 0; b < program.buffers.size(); ++b) {
-      if (program.root(b).has_global() && program.range(b)) {
+      if (program.message->buffers(int(b)).has_global() && program.range(b)) {
         write(b); // what the global is at the beginning
       }
     }

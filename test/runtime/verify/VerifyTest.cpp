@@ -238,34 +238,6 @@ TEST(VerifyTest, buffersAndPrograms) {
       {"buffer 4: a view of 60 bytes from byte 0 on of a buffer of 36 at "
        "position 0",
        [](Victim v) { v.buffer(4).set_view(2); }},
-      {"buffer 2: a view of 36 bytes from byte 64 on of a buffer of 60 at "
-       "position 0",
-       [](Victim v) {
-         v.buffer(2).set_view(1);
-         v.buffer(2).set_view_offset(64);
-       }},
-      {"buffer 2: a view of 36 bytes from byte 9223372036854775744 on of a "
-       "buffer of 60 at position 0",
-       [](Victim v) {
-         v.buffer(2).set_view(1);
-         v.buffer(2).set_view_offset(INT64_MAX - 63);
-       }},
-      {"buffer 2: a view from byte 4 on; expected a multiple of 64",
-       [](Victim v) {
-         v.buffer(2).set_view(1);
-         v.buffer(2).set_view_offset(4);
-       }},
-      {"buffer 2: a view from byte -64 on; expected a multiple of 64",
-       [](Victim v) {
-         v.buffer(2).set_view(1);
-         v.buffer(2).set_view_offset(-64);
-       }},
-      {"buffer 4: a view of some bytes of a buffer with a format",
-       [](Victim v) {
-         v.buffer(3).set_format("channels_last");
-         v.buffer(4).set_tensor(v.buffer(2).tensor());
-         v.buffer(4).set_view(3);
-       }},
       {"its grid 'one' does not have rank 0 of the program",
        [](Victim v) {
          v.layout(3).Clear();
