@@ -233,9 +233,9 @@ namespace {
 class GlobalConstant final : public ConstantReader {
 public:
   GlobalConstant(GlobalBoxes &globals, uint32_t global, uint32_t rank,
-                 int64_t offset, int64_t bytes, Status &status)
+                 int64_t offset, int64_t boxBytes, Status &status)
       : globals_(globals), global_(global), rank_(rank), offset_(offset),
-        bytes_(bytes), status_(status) {}
+        boxBytes_(boxBytes), status_(status) {}
   GlobalConstant(const GlobalConstant &) = delete;
   ~GlobalConstant() override {
     if (isBorrowed_) {
@@ -245,7 +245,7 @@ public:
 
   bool read(int64_t begin, int64_t count, std::byte *to) override {
     constexpr int64_t small = 1 << 16; // which is read element by element
-    if (bytes_ > small) {
+    if (boxBytes_ > small) {
       return note(
           globals_.readPart(global_, rank_, offset_ + begin, count, to));
     }
@@ -265,7 +265,8 @@ private:
 
   GlobalBoxes &globals_;
   uint32_t global_, rank_;
-  int64_t offset_, bytes_; ///< Of what is read in the box.
+  int64_t offset_; ///< Of what is read in the box.
+  int64_t boxBytes_;
   Status &status_;
   bool isBorrowed_ = false;
 };
@@ -281,7 +282,7 @@ Constant RankProgramBuilder::borrow(uint32_t buffer) {
   const ResolvedBuffer &resolved = program_.buffers[buffer];
   borrowed_.push_back(std::make_unique<GlobalConstant>(
       *context_.globals, global, context_.rank, resolved.offset,
-      infoOf(buffer).bytes(), globalsStatus_));
+      infoOf(resolved.root).bytes(), globalsStatus_));
   // Forms are named for the whole box.
   return {*borrowed_.back(),
           resolved.isWhole ? context_.globals->forms(global, context_.rank)

@@ -252,10 +252,10 @@ def artifact_with(data, *, version=None, size=None, manifest=None):
 ARTIFACTS = [
     (CONTENT, "not a Divisi artifact: it does not begin like one",
      lambda data: b"x" + data[1:]),
-    (VERSION, "format version 99; this Divisi reads version 9: update it, or "
+    (VERSION, "format version 99; this Divisi reads version 10: update it, or "
      "compile the model again",
      lambda data: artifact_with(data, version=99)),
-    (VERSION, "format version 1; this Divisi reads version 9: compile the "
+    (VERSION, "format version 1; this Divisi reads version 10: compile the "
      "model again",
      lambda data: artifact_with(data, version=1)),
     (CONTENT, "a manifest of 4294967295 bytes; expected at most ",

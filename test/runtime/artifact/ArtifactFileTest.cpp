@@ -132,14 +132,14 @@ TEST_F(ArtifactFileTest, anotherVersionHasItsOwnCode) {
   std::string other = read();
   for (auto [version, advice] :
        {std::pair(1, ": compile the model again"),
-        std::pair(10, ": update it, or compile the model again")}) {
+        std::pair(11, ": update it, or compile the model again")}) {
     other[8] = static_cast<char>(version);
     overwrite(other);
     EXPECT_EQ(open().code(), ExitCode::Version);
     EXPECT_THAT(open().message(),
                 testing::EndsWith("artifact of format version " +
                                   std::to_string(version) +
-                                  "; this Divisi reads version 9" + advice));
+                                  "; this Divisi reads version 10" + advice));
   }
 }
 

@@ -14,7 +14,7 @@
 namespace divisi::rt {
 
 /// The format that this code writes, and the only one that it reads.
-inline constexpr uint32_t artifactVersion = 9;
+inline constexpr uint32_t artifactVersion = 10;
 
 } // namespace divisi::rt
 
