@@ -14,6 +14,7 @@
 #include "divisi/Optimize/Segments.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <map>
 
@@ -45,6 +46,8 @@ private:
   Expected<SearchResult> searchAnew(mlir::ModuleOp source);
   Expected<const SearchResult *> search(const TakenOut &taken);
   bool isWorthwhile(const SearchResult &found) const;
+  bool isCheaperThere(const SearchResult &found, const Segment &segment,
+                      const nn::KnownValues &known) const;
   void count(const SearchResult &found, const Segment &segment);
 
   mlir::ModuleOp module_;
@@ -111,6 +114,47 @@ bool Optimizer::isWorthwhile(const SearchResult &found) const {
              options_.leastSaving * double(before.nanoseconds);
 }
 
+/// Those of the block that read results of `segment` and are none of it.
+static Segment readersOf(const Segment &segment, const nn::KnownValues &known) {
+  llvm::SetVector<mlir::Operation *> readers;
+  for (mlir::Operation *op : segment) {
+    for (mlir::Operation *user : op->getUsers()) {
+      if (user->getBlock() == op->getBlock() && asComputed(*user, known) &&
+          !llvm::is_contained(segment, user)) {
+        readers.insert(user);
+      }
+    }
+  }
+  Segment list = readers.takeVector();
+  llvm::sort(list, [](mlir::Operation *a, mlir::Operation *b) {
+    return a->isBeforeInBlock(b);
+  });
+  return list;
+}
+
+/// Whether what is cheaper than `segment` alone is so together with those that
+/// read its results, too: they may be in the kernels of what it replaces.
+bool Optimizer::isCheaperThere(const SearchResult &found,
+                               const Segment &segment,
+                               const nn::KnownValues &known) const {
+  Segment around = segment;
+  llvm::append_range(around, readersOf(segment, known));
+  TakenOut whole = takeOut(around, known);
+  mlir::Block &body = functionOf(*whole.module).front();
+  nn::KnownValues knownThere(*whole.module);
+  int64_t before = priceOf(body, knownThere, options_.kind).nanoseconds;
+  Segment same;
+  for (mlir::Operation &op : body) {
+    if (numberOf(op.getLoc()).value_or(segment.size()) < segment.size()) {
+      same.push_back(&op);
+    }
+  }
+  putBack(*found.best.module, takeOut(same, knownThere), same);
+  int64_t after = priceOf(body, knownThere, options_.kind).nanoseconds;
+  bool takesLess = found.best.price.nanoseconds < found.before.nanoseconds;
+  return takesLess ? after < before : after <= before;
+}
+
 /// Notes the rules by which one segment became what was found.
 void Optimizer::count(const SearchResult &found, const Segment &segment) {
   for (const RuleStep &step : found.best.steps) {
@@ -141,7 +185,8 @@ Expected<bool> Optimizer::runOn(mlir::func::FuncOp entry, SegmentSizes sizes) {
     if (!found) {
       return found.status();
     }
-    if (*found && isWorthwhile(**found)) {
+    if (*found && isWorthwhile(**found) &&
+        isCheaperThere(**found, segment, known)) {
       count(**found, segment);
       putBack(*(*found)->best.module, taken, segment);
       isCheaper = true;

@@ -346,3 +346,56 @@ def test_mistakes(divisi, flags, says):
 def test_help_names_the_group(divisi):
     assert ("Rewrite (if the input has not been rewritten)"
             in divisi("compile", "--help").out)
+
+
+def recurrent_cell(divisi, rows=16, width=256, gates=8):
+    """Products of an input and of a state, which meet in as many gates."""
+    nodes, values = [], []
+    for of, by, to in ("x", "w", "a"), ("state", "u", "b"):
+        nodes += [helper.make_node("MatMul", [of, f"{by}{i}"], [f"{to}{i}"])
+                  for i in range(gates)]
+    for i in range(gates):
+        nodes += [helper.make_node("Mul" if i % 2 else "Add",
+                                   [f"a{i}", f"b{i}"], [f"s{i}"]),
+                  helper.make_node("Tanh", [f"s{i}"], [f"v{i}_0"])]
+        values.append(f"v{i}_0")
+    while len(values) > 1:
+        sums = [f"{a}_{b}" for a, b in zip(values[::2], values[1::2])]
+        for total, a, b in zip(sums, values[::2], values[1::2]):
+            nodes += [helper.make_node("Add", [a, b], [total]),
+                      helper.make_node("Tanh", [total], [f"{total}t"])]
+        values = [f"{total}t" for total in sums]
+    random = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(random.standard_normal(
+        (width, width), np.float32) / 12, name) for i in range(gates)
+        for name in (f"w{i}", f"u{i}")]
+    graph = helper.make_graph(
+        nodes, "cell", [helper.make_tensor_value_info(name, 1, [rows, width])
+                        for name in ("x", "state")],
+        [helper.make_tensor_value_info(values[0], 1, [rows, width])], weights)
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20)]), divisi.path("cell.onnx"))
+    np.savez(divisi.path("in.npz"), **{
+        name: random.standard_normal((rows, width)).astype(np.float32)
+        for name in ("x", "state")})
+
+
+def test_merged_products_have_views_for_results(divisi):
+    """So that merging pays wherever nothing is fused into the products."""
+    recurrent_cell(divisi)
+    times, results = {}, {}
+    for mode in "off", "search", "joint":
+        divisi("compile", "cell.onnx", "--cluster", "cpu:1", "--rewrite", mode,
+               "-o", "m.divisi")
+        times[mode] = json.loads(divisi("explain", "m.divisi", "--json").out)[
+            "predicted_nanoseconds"]
+        ran = divisi("run", "m.divisi", "--inputs", "in.npz", "--verbose", "-o",
+                     "out.npz")
+        assert "nn.slice" not in ran.err
+        [results[mode]] = load(divisi.path("out.npz")).values()
+    assert times["joint"] <= times["search"] < times["off"]
+    why = divisi("explain", "m.divisi").out
+    assert "matmuls-of-one-input of Divisi" in why, why
+    for mode in "search", "joint":
+        np.testing.assert_allclose(results[mode], results["off"], rtol=2e-5,
+                                   atol=2e-5)
