@@ -11,6 +11,7 @@
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Integer.h"
 #include "dialects/NN/Nests.h"
+#include "dialects/NN/Random.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -70,6 +71,10 @@ void divisi::nn::NNDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/NN/NNInteger.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/NN/NNRandom.cpp.inc"
       >();
   unflattenScales(*getContext());
 }

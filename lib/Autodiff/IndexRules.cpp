@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Rules.h"
+#include "dialects/NN/Random.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -160,5 +161,5 @@ void autodiff::attachIndexRules(MLIRContext &context) {
   attach<nn::InsertOp, deriveInsert>(context);
   attach<nn::ScatterOp, deriveScatter>(context);
   attach<nn::ResampleOp, deriveResample>(context);
-  attachZero<nn::IotaOp, nn::ConstantOp, nn::ReadOp>(context);
+  attachZero<nn::IotaOp, nn::ConstantOp, nn::ReadOp, nn::RandomOp>(context);
 }

@@ -29,6 +29,7 @@ std::span<const Kernel> attentionKernels();
 std::span<const Kernel> rotaryKernels();
 std::span<const Kernel> quantizeKernels();
 std::span<const Kernel> windowGradKernels();
+std::span<const Kernel> randomKernels();
 
 /// For kernels that want no scratch and share no buffer.
 KernelQuery queryNothing(const CallSite &site);

@@ -31,7 +31,7 @@ public:
           windowKernels(), reduceKernels(), normalizeKernels(),
           movementKernels(), indexKernels(), orderKernels(), scatterKernels(),
           attentionKernels(), rotaryKernels(), quantizeKernels(),
-          windowGradKernels(), integerKernels()}) {
+          windowGradKernels(), integerKernels(), randomKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     kernels_.push_back(regionKernel<&referenceAlone>());

@@ -236,17 +236,14 @@ TEST_F(GradientsTest, EveryOperatorHasItsPlace) {
       "nn.sign", "nn.floor",      "nn.ceil",  "nn.round",  "nn.not",
       "nn.and",  "nn.or",         "nn.xor",   "nn.shift",  "nn.compare",
       "nn.iota", "nn.arg_reduce", "nn.top_k", "nn.is_nan", "nn.is_inf",
-      "nn.read", "nn.constant"};
+      "nn.read", "nn.constant",   "nn.random"};
   const std::set<std::string> missing = {
       "nn.global",
       "nn.update", // no values
-      "nn.quantize",
-      "nn.dequantize",
-      "nn.add_dequantized",
+      "nn.quantize",       "nn.dequantize", "nn.add_dequantized",
       "nn.matmul_integer",
       "nn.conv_integer", // of quantized models
-      "nn.loop",
-      "nn.if"};
+      "nn.loop",           "nn.if"};
   std::set<std::string> written;
   for (const GradientCase &program : test::gradientCases()) {
     written.insert(program.op);

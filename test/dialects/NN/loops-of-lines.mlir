@@ -29,6 +29,13 @@ func.func @index(%x: tensor<4x8x5xf32>, %i: tensor<4x3x2xi64>,
   // CHECK-NEXT:   linear {0}
   %3 = nn.take_along %x, %j {axis = 1} : (tensor<4x8x5xf32>, tensor<4x3x5xi64>)
       -> tensor<4x3x5xf32>
+  // CHECK: nn.random d0=4 d1=8 1024 flops
+  // CHECK-NEXT:   in{{ *$}}
+  // CHECK-NEXT:   in{{ *$}}
+  // CHECK-NEXT:   out (d0)(d1)
+  %key = nn.constant dense<7> : tensor<i64>
+  %5 = nn.random %key, %key {stream = 0} : (tensor<i64>, tensor<i64>)
+      -> tensor<4x8xf32>
   // CHECK: nn.resample d0=3 d1=8 d2=5 480 flops
   // CHECK-NEXT:   in  (d0[0:2 2:4 1:2])(d1)(d2)
   // CHECK-NEXT:   out (d0)(d1)(d2)

@@ -232,6 +232,10 @@ func.func @index(%x: tensor<4x8xf32>, %i: tensor<4x3xi64>) {
   // CHECK: nn.take_along %{{.*}} {axis = 1 : i64}
   %1 = nn.take_along %x, %i {axis = 1} : (tensor<4x8xf32>, tensor<4x3xi64>)
       -> tensor<4x3xf32>
+  // CHECK: nn.random %{{.*}}, %{{.*}} {stream = 3 : i64}
+  %key = nn.constant dense<7> : tensor<i64>
+  %random = nn.random %key, %key {stream = 3} : (tensor<i64>, tensor<i64>)
+      -> tensor<4x8xf32>
   // CHECK: nn.resample %{{.*}} {axis = 0 : i64, indices = array<i64: 0, 1, 2, 3>, taps = 2 : i64, weights = array<f64: 5.000000e-01,
   %2 = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 2, 3>,
       weights = array<f64: 0.5, 0.5, 0.5, 0.5>} : (tensor<4x8xf32>)

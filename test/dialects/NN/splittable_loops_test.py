@@ -46,7 +46,7 @@ def read_table():
 
 
 def read_operators():
-    return {operator for name in ("NNOps", "NNInteger")
+    return {operator for name in ("NNOps", "NNInteger", "NNRandom")
             for operator in re.findall(
                 r"^### `(nn\.\w+)`",
                 (BUILD / f"dialects/NN/{name}.md").read_text(), flags=re.M)}

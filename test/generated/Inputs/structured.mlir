@@ -356,3 +356,8 @@ func.func @scatter_batch(%x: tensor<3x9x2xf32>, %i: tensor<3x4xi64> {test.range 
   %0 = nn.scatter %x, %i, %u {batch_dims = 1, kind = "add"} : (tensor<3x9x2xf32>, tensor<3x4xi64>, tensor<3x4x2xf32>) -> tensor<3x9x2xf32>
   return %0 : tensor<3x9x2xf32>
 }
+
+func.func @random(%key: tensor<i64> {test.range = array<i64: 0, 99>}, %count: tensor<i64> {test.range = array<i64: 0, 99>}) -> tensor<5x7x3xf32> {
+  %0 = nn.random %key, %count {stream = 2} : (tensor<i64>, tensor<i64>) -> tensor<5x7x3xf32>
+  return %0 : tensor<5x7x3xf32>
+}

@@ -13,7 +13,9 @@
 
 #include "test/runtime/kernels/ReferenceCalls.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using namespace divisi::rt;
 using namespace divisi::rt::test;
@@ -214,6 +216,27 @@ TEST(Reference, TakeAlong) {
                           make<int64_t>({2, 2}, {0, 0, 1, -2})},
                          {2, 2}),
               ElementsAre(1, 1, 4, 3));
+}
+
+// The first words are those that Random123 publishes for zeros.
+TEST(Reference, Random) {
+  auto word = [](int64_t value) { return make<int64_t>({}, {value}); };
+  Attributes stream{{"stream", int64_t(0)}};
+  EXPECT_THAT(run<float>("nn.random", stream, {word(0), word(0)}, {4}),
+              ElementsAre(0x6627e8 / 0x1p24f, 0xe169c5 / 0x1p24f,
+                          0xbc57ac / 0x1p24f, 0x9b00db / 0x1p24f));
+  for (const auto &[key, count, number] :
+       {std::tuple(1, 0, 0), std::tuple(0, 1, 0), std::tuple(0, 0, 1),
+        std::tuple(int64_t(1) << 40, 0, 0)}) {
+    Attributes other{{"stream", int64_t(number)}};
+    auto row =
+        run<float>("nn.random", other, {word(key), word(count)}, {50, 20});
+    EXPECT_NE(row.front(), 0x6627e8 / 0x1p24f);
+    double mean = std::accumulate(row.begin(), row.end(), 0.0) / 1000;
+    EXPECT_NEAR(mean, 0.5, 0.03);
+    EXPECT_LT(*std::max_element(row.begin(), row.end()), 1);
+    EXPECT_GE(*std::min_element(row.begin(), row.end()), 0);
+  }
 }
 
 TEST(Reference, IotaAndResample) {
