@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepBuilder.h"
+#include "MicroBatches.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,11 +27,12 @@ namespace {
 struct LossParts {
   StepBuilder &b;
   Value x, labels; ///< In f32 or f64; labels of numbers are, too.
+  Value all;       ///< Labels of all micro-batches, of which this is one.
   const TrainOptions &options;
 
-  /// How many elements labels have, as a number like `x`.
+  /// How many elements all labels have, as a number like `x`.
   Value count() const {
-    auto type = cast<RankedTensorType>(labels.getType());
+    auto type = cast<RankedTensorType>(all.getType());
     return b.numberLike(double(type.getNumElements()), x);
   }
   /// `terms` summed and divided by `divisor`.
@@ -81,7 +82,7 @@ static Value logSumExp(StepBuilder &b, Value x) {
 /// The distance of the distribution that `x` are logits of from the labels,
 /// mean over positions.
 static Loss divergence(const LossParts &p) {
-  ArrayRef<int64_t> shape = nn::globalShape(p.x.getType());
+  ArrayRef<int64_t> shape = nn::globalShape(p.all.getType());
   int64_t positions = 1;
   for (int64_t extent : shape.drop_back()) {
     positions *= extent;
@@ -115,9 +116,12 @@ static Loss crossEntropy(const LossParts &p) {
   auto type = cast<RankedTensorType>(p.x.getType());
   int64_t classes = type.getShape().back(), last = type.getRank() - 1;
   double smoothing = p.options.labelSmoothing;
-  Value kept = b.compare("ne", p.labels,
-                         b.numberLike(double(p.options.ignoreIndex), p.labels));
-  Value count = b.sumAll(b.cast(kept, type.getElementType()));
+  auto counts = [&](Value labels) {
+    return b.compare("ne", labels,
+                     b.numberLike(double(p.options.ignoreIndex), labels));
+  };
+  Value kept = counts(p.labels);
+  Value count = b.sumAll(b.cast(counts(p.all), type.getElementType()));
   Value label = classesOf(b, p.labels, kept, classes);
   Value own = b.emit<nn::TakeAlongOp>(p.x, label, last);
   Value sum = logSumExp(b, p.x), target = own;
@@ -188,8 +192,9 @@ static Value shifted(StepBuilder &b, Value labels, const TrainOptions &o) {
   return b.emit<nn::PadOp>(later, lo, hi, double(o.ignoreIndex));
 }
 
-/// The model computes its loss itself.
-static FailureOr<Loss> ownLoss(StepBuilder &b, func::FuncOp function, Value x) {
+/// The model computes its loss itself; that of batches is their mean.
+static FailureOr<Loss> ownLoss(StepBuilder &b, func::FuncOp function, Value x,
+                               int64_t batches) {
   auto type = cast<RankedTensorType>(x.getType());
   if (type.getNumElements() != 1) {
     return function.emitOpError()
@@ -197,12 +202,17 @@ static FailureOr<Loss> ownLoss(StepBuilder &b, func::FuncOp function, Value x) {
            << " for its loss, expected one number; --loss-of names the output";
   }
   Value loss = b.emit<nn::ReshapeOp>(x, ArrayRef<int64_t>());
-  Value one = b.emit<nn::ReshapeOp>(b.numberLike(1, x), type.getShape());
-  return Loss{loss, one};
+  if (batches > 1) {
+    loss = b.div(loss, b.numberLike(double(batches), loss));
+  }
+  Value part = b.emit<nn::ReshapeOp>(b.numberLike(1 / double(batches), x),
+                                     type.getShape());
+  return Loss{loss, part};
 }
 
 FailureOr<Loss> autodiff::makeLoss(StepBuilder &b, func::FuncOp function,
-                                   Value x, const TrainOptions &options) {
+                                   MicroBatches &batches, Value x,
+                                   const TrainOptions &options) {
   auto type = cast<RankedTensorType>(x.getType());
   if (!isa<FloatType>(type.getElementType())) {
     return function.emitOpError() << "has an output of type " << type
@@ -210,7 +220,7 @@ FailureOr<Loss> autodiff::makeLoss(StepBuilder &b, func::FuncOp function,
                                      "--loss-of names the output";
   }
   if (options.loss == kOutput) {
-    return ownLoss(b, function, x);
+    return ownLoss(b, function, x, batches.count());
   }
   const LossRow *row = llvm::find_if(
       kLosses, [&](const LossRow &r) { return r.name == options.loss; });
@@ -228,16 +238,23 @@ FailureOr<Loss> autodiff::makeLoss(StepBuilder &b, func::FuncOp function,
   }
   Type wide = type.getElementType().isF64() ? type.getElementType()
                                             : b.builder().getF32Type();
-  Type labels = row->hasClasses
-                    ? RankedTensorType::get(type.getShape().drop_back(),
-                                            b.builder().getI64Type())
-                    : type.clone(wide);
-  FailureOr<Value> given = addLabels(function, labels, options.labels);
+  RankedTensorType labels =
+      row->hasClasses ? RankedTensorType::get(type.getShape().drop_back(),
+                                              b.builder().getI64Type())
+                      : type.clone(wide);
+  if (batches.count() > 1 && labels.getRank() == 0) {
+    return function.emitOpError()
+           << "has an output of type " << type
+           << ", which has no batch to take several of in a step";
+  }
+  FailureOr<Value> given =
+      addLabels(function, batches.wholeOf(labels), options.labels);
   if (failed(given)) {
     return failure();
   }
   Value used = options.shiftLabels ? shifted(b, *given, options) : *given;
-  Loss loss = row->make({b, b.cast(x, wide), used, options});
+  Value own = batches.first(b.builder(), used);
+  Loss loss = row->make({b, b.cast(x, wide), own, used, options});
   loss.gradient = b.cast(loss.gradient, type.getElementType());
   return loss;
 }

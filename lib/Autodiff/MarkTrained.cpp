@@ -51,6 +51,9 @@ public:
     for (auto read : entry.getOps<nn::ReadOp>()) {
       reads_[read.getGlobal()].push_back(read);
     }
+    for (auto update : entry.getOps<nn::UpdateOp>()) {
+      updated_.insert(update.getGlobal());
+    }
   }
 
   void followBack(Value output);
@@ -65,6 +68,7 @@ private:
 
   GlobalStore &store_;
   llvm::StringMap<SmallVector<nn::ReadOp>> reads_;
+  llvm::StringSet<> updated_;  ///< By the model itself.
   llvm::DenseSet<Value> felt_; ///< The output changes smoothly with these.
 };
 
@@ -180,13 +184,16 @@ std::string Weights::refusal(nn::GlobalOp global) {
     return "read in a body, through which no gradient goes yet";
   }
   ArrayRef<nn::ReadOp> reads = found->second;
+  if (global->hasAttr(nn::kStatisticAttr)) {
+    return updated_.contains(global.getSymName())
+               ? "running statistics, which follow the batches"
+               : "running statistics, which stay as they are: export in "
+                 "training mode to have them follow the batches";
+  }
   if (llvm::none_of(reads, [&](nn::ReadOp read) {
         return felt_.contains(read.getValue());
       })) {
     return "the loss does not change smoothly with it";
-  }
-  if (global->hasAttr(nn::kStatisticAttr)) {
-    return "running statistics";
   }
   auto are = [&](bool (Weights::*test)(nn::ReadOp)) {
     return llvm::all_of(reads,
@@ -241,6 +248,13 @@ static Expected<Value> findOutput(func::FuncOp entry, const std::string &name) {
                    llvm::join(names, ", "));
 }
 
+/// By the names that PyTorch's exporters give to biases that they make: a
+/// convolution `c.weight` has `c.weight_bias` then, or `onnx::Conv_42`.
+static bool isFoldedNorm(StringRef name, int64_t rank) {
+  return rank == 1 &&
+         (name.ends_with(".weight_bias") || name.starts_with("onnx::Conv_"));
+}
+
 Expected<TrainedWeights> divisi::markTrained(ModuleOp module,
                                              GlobalStore &store,
                                              const TrainOptions &options) {
@@ -279,6 +293,9 @@ Expected<TrainedWeights> divisi::markTrained(ModuleOp module,
       result.frozen.emplace_back(name.str(), why);
       continue;
     }
+    if (isFoldedNorm(name, global.getTensorType().getRank())) {
+      result.foldedNorms.push_back(name.str());
+    }
     global->setAttr(nn::kTrainedAttr, UnitAttr::get(module.getContext()));
     ++result.count;
     result.elements += global.getTensorType().getNumElements();
@@ -314,6 +331,13 @@ std::string divisi::describe(const TrainedWeights &weights) {
     text += "; not " + llvm::join(names, ", ") +
             (rest ? " and " + std::to_string(rest) + " more" : "") + " (" +
             why + ")";
+  }
+  if (!weights.foldedNorms.empty()) {
+    text += "; the exporter has folded " +
+            std::to_string(weights.foldedNorms.size()) +
+            " batch norms into convolutions ('" + weights.foldedNorms.front() +
+            "'), where they are trained no more: export in training mode to "
+            "keep them";
   }
   return text;
 }

@@ -41,10 +41,10 @@ Value StepBuilder::cast(Value x, Type element) {
              : emit<nn::CastOp>(x, element);
 }
 
-Value StepBuilder::sumAll(Value x) {
+Value StepBuilder::reduceAll(StringRef kind, Value x) {
   SmallVector<int64_t> axes(nn::globalShape(x.getType()).size());
   std::iota(axes.begin(), axes.end(), 0);
-  return axes.empty() ? x : emit<nn::ReduceOp>(x, "sum", axes);
+  return axes.empty() ? x : emit<nn::ReduceOp>(x, kind, axes);
 }
 
 Value StepBuilder::withLast(Value x) {
@@ -57,4 +57,23 @@ Value StepBuilder::reduceLast(StringRef kind, Value x, bool keeps) {
   SmallVector<int64_t> last{int64_t(nn::globalShape(x.getType()).size()) - 1};
   Value reduced = emit<nn::ReduceOp>(x, kind, last);
   return keeps ? withLast(reduced) : reduced;
+}
+
+StepState autodiff::makeState(StepBuilder &b, StringRef name,
+                              RankedTensorType type, SymbolTable &symbols,
+                              Operation *after) {
+  auto module = cast<ModuleOp>(symbols.getOp());
+  OpBuilder builder(module.getBody(), module.getBody()->begin());
+  Location location = module.getLoc();
+  if (after) {
+    builder.setInsertionPointAfter(after);
+    location = after->getLoc();
+  }
+  auto global = nn::GlobalOp::create(
+      builder, location, builder.getStringAttr(name),
+      nn::GlobalKindAttr::get(module.getContext(), nn::GlobalKind::State),
+      TypeAttr::get(type), StringAttr(), IntegerAttr(), IntegerAttr(),
+      builder.getUnitAttr());
+  symbols.insert(global, builder.getInsertionPoint());
+  return {global, b.emit<nn::ReadOp>(type, FlatSymbolRefAttr::get(global))};
 }

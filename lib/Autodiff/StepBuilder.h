@@ -66,8 +66,10 @@ public:
   }
   /// `x` in that element type; itself if it has that.
   mlir::Value cast(mlir::Value x, mlir::Type element);
+  /// All elements folded, by a kind of nn.reduce.
+  mlir::Value reduceAll(llvm::StringRef kind, mlir::Value x);
   /// The sum of all elements.
-  mlir::Value sumAll(mlir::Value x);
+  mlir::Value sumAll(mlir::Value x) { return reduceAll("sum", x); }
   /// Over the last dim, which stays as 1 if `keeps`; a sum or a maximum.
   mlir::Value reduceLast(llvm::StringRef kind, mlir::Value x, bool keeps);
   /// `x` with a last dim of 1.
@@ -84,11 +86,37 @@ struct Loss {
   mlir::Value gradient; ///< Of the type of `x`.
 };
 
-/// The loss that `options` name of `x`, an output of the model; labels become
-/// an argument of the function. Reports an error at `function` if `x` does not
-/// fit.
+class MicroBatches;
+
+/// The loss that `options` name of `x`, an output of the model, or its part
+/// that the first of `batches` makes of it; labels become an argument of the
+/// function. Reports an error at `function` if `x` does not fit.
 mlir::FailureOr<Loss> makeLoss(StepBuilder &b, mlir::func::FuncOp function,
-                               mlir::Value x, const TrainOptions &options);
+                               MicroBatches &batches, mlir::Value x,
+                               const TrainOptions &options);
+
+/// A state of a step: where it lies, and its value at entry.
+struct StepState {
+  nn::GlobalOp global; ///< Begins as zeros.
+  mlir::Value before;  ///< Read where the builder stands.
+};
+
+/// One of that type, called `name` unless `symbols` has that already; its
+/// global follows `after`, or is the first of the module if that is null.
+StepState makeState(StepBuilder &b, llvm::StringRef name,
+                    mlir::RankedTensorType type, mlir::SymbolTable &symbols,
+                    mlir::Operation *after = nullptr);
+
+/// What gradients are multiplied by until they are f32, so that f16 does not
+/// lose small ones.
+struct LossScale {
+  StepState exponent; ///< By how many powers of two it has changed; f64.
+  mlir::Value factor; ///< f32; null where the loss is not scaled.
+};
+
+/// As `options` ask for.
+LossScale makeLossScale(StepBuilder &b, const TrainOptions &options,
+                        mlir::SymbolTable &symbols);
 
 /// A weight on its way through a step.
 struct TrainedWeight {
@@ -98,10 +126,14 @@ struct TrainedWeight {
   bool decays = true;   ///< Whether the optimizer's decay is for it.
 };
 
-/// Cuts gradients to the norm of `options` and updates weights and states by
-/// the optimizer that they name. New globals get names that `symbols` has not.
-void makeUpdates(StepBuilder &b, llvm::MutableArrayRef<TrainedWeight> weights,
-                 const TrainOptions &options, mlir::SymbolTable &symbols);
+/// Takes `scale` off gradients, cuts them to the norm of `options` and updates
+/// weights and states by the optimizer that they name. New globals get names
+/// that `symbols` has not. Returns whether the step changes nothing, as
+/// gradients are not finite; null where that is not asked for.
+mlir::Value makeUpdates(StepBuilder &b,
+                        llvm::MutableArrayRef<TrainedWeight> weights,
+                        const LossScale &scale, const TrainOptions &options,
+                        mlir::SymbolTable &symbols);
 
 } // namespace divisi::autodiff
 

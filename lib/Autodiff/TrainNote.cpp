@@ -99,6 +99,12 @@ static void forEachOption(Options &options, Field &field) {
   field("beta2", options.beta2);
   field("epsilon", options.epsilon);
   field("weight_decay", options.weightDecay);
+  field("schedule", options.schedule);
+  field("warmup", options.warmup);
+  field("steps", options.steps);
+  field("micro_batches", options.microBatches);
+  field("loss_scale", options.lossScale);
+  field("skip_nonfinite", options.skipNonfinite);
   field("clip_norm", options.clipNorm);
   field("no_decay", options.noDecay);
 }

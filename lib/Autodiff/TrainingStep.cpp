@@ -8,7 +8,7 @@
 
 #include "TrainNote.h"
 
-#include "StepBuilder.h"
+#include "MicroBatches.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/Known.h"
 #include "dialects/NN/Locations.h"
@@ -59,19 +59,69 @@ static SmallVector<TrainedWeight> readWeights(func::FuncOp entry,
   return weights;
 }
 
-/// The loss is all that the step returns, and what only other outputs need is
-/// not computed.
-static void returnLoss(func::FuncOp entry, Value loss) {
-  Operation *end = entry.getBody().front().getTerminator();
-  end->setOperands(loss);
+/// The loss is what the step returns, and whether it was skipped if it may be.
+/// What only other outputs need is not computed.
+static void returnLoss(func::FuncOp entry, Value loss, Value isSkipped) {
   Builder builder(entry.getContext());
-  NamedAttrList attributes;
-  attributes.set("nn.name", builder.getStringAttr("loss"));
-  entry.setFunctionType(
-      builder.getFunctionType(entry.getArgumentTypes(), loss.getType()));
-  entry.setAllResultAttrs(
-      ArrayRef(attributes.getDictionary(entry.getContext())));
+  SmallVector<Value> values;
+  SmallVector<Attribute> attributes;
+  for (auto [name, value] :
+       {std::pair(kLossOutput, loss), std::pair(kSkippedOutput, isSkipped)}) {
+    if (value) {
+      values.push_back(value);
+      attributes.push_back(builder.getDictionaryAttr(
+          builder.getNamedAttr("nn.name", builder.getStringAttr(name))));
+    }
+  }
+  entry.getBody().front().getTerminator()->setOperands(values);
+  entry.setFunctionType(builder.getFunctionType(
+      entry.getArgumentTypes(),
+      SmallVector<Type>(ValueRange(values).getTypes())));
+  entry.setResAttrsAttr(builder.getArrayAttr(attributes));
   entry.setSymName(kTrainStep);
+}
+
+/// The loss of all batches; weights get their gradients, or go if they have
+/// none. Reports an error.
+static FailureOr<Value> addGradients(StepBuilder &b, func::FuncOp entry,
+                                     Value output, const LossScale &scale,
+                                     SmallVector<TrainedWeight> &weights,
+                                     const TrainOptions &options) {
+  MicroBatches batches(entry, options.microBatches);
+  FailureOr<Loss> loss = makeLoss(b, entry, batches, output, options);
+  if (failed(loss)) {
+    return failure();
+  }
+  Value seed = loss->gradient;
+  if (scale.factor) {
+    seed = b.mul(seed, b.cast(scale.factor, getElementTypeOrSelf(seed)));
+  }
+  SmallVector<Value> values;
+  for (const TrainedWeight &weight : weights) {
+    values.push_back(weight.value);
+  }
+  FailureOr<SmallVector<Value>> gradients =
+      makeGradients(b.builder(), output, seed, values);
+  if (failed(gradients)) {
+    return failure();
+  }
+  for (auto [weight, gradient] : llvm::zip_equal(weights, *gradients)) {
+    weight.gradient = gradient;
+  }
+  // A weight that has become superfluous stays as it is.
+  llvm::erase_if(weights,
+                 [](const TrainedWeight &weight) { return !weight.gradient; });
+  SmallVector<Value> sums{loss->value};
+  for (const TrainedWeight &weight : weights) {
+    sums.push_back(weight.gradient);
+  }
+  entry.getBody().front().getTerminator()->setOperands({});
+  batches.repeat(b, sums);
+  for (auto [weight, sum] :
+       llvm::zip_equal(weights, ArrayRef(sums).drop_front())) {
+    weight.gradient = sum;
+  }
+  return sums.front();
 }
 
 LogicalResult divisi::makeTrainingStep(ModuleOp module,
@@ -94,30 +144,17 @@ LogicalResult divisi::makeTrainingStep(ModuleOp module,
   Value output = end->getOperand(index);
   SmallVector<TrainedWeight> weights = readWeights(entry, options);
   StepBuilder b(entry, "loss");
-  FailureOr<Loss> loss = makeLoss(b, entry, output, options);
+  LossScale scale = makeLossScale(b, options, symbols);
+  FailureOr<Value> loss =
+      addGradients(b, entry, output, scale, weights, options);
   if (failed(loss)) {
     return failure();
   }
-  SmallVector<Value> values;
-  for (const TrainedWeight &weight : weights) {
-    values.push_back(weight.value);
-  }
-  FailureOr<SmallVector<Value>> gradients =
-      makeGradients(b.builder(), output, loss->gradient, values);
-  if (failed(gradients)) {
-    return failure();
-  }
-  for (auto [weight, gradient] : llvm::zip_equal(weights, *gradients)) {
-    weight.gradient = gradient;
-  }
-  // A weight that has become superfluous stays as it is.
-  llvm::erase_if(weights,
-                 [](const TrainedWeight &weight) { return !weight.gradient; });
   if (weights.empty()) {
     return entry.emitOpError() << "has no weight that its loss depends on";
   }
-  makeUpdates(b, weights, options, symbols);
-  returnLoss(entry, loss->value);
+  Value isSkipped = makeUpdates(b, weights, scale, options, symbols);
+  returnLoss(entry, *loss, isSkipped);
   dropTrainingNote(module);
   return success();
 }

@@ -93,6 +93,8 @@ Status Compilation::load(const std::string &path, const std::string &pipeName) {
   module_ = std::move(read->module);
   stage_ = read->stage;
   hasForeignCode_ = hasNativeCode(*module_);
+  Expected<TrainOptions> noted = notedTraining(*module_);
+  isTrained_ = !noted || noted->isWanted(); // what is wrong, the stage says
   return verifyStage();
 }
 
@@ -121,6 +123,7 @@ Status Compilation::import(InputFile input) {
   }
   noteOnModule(*module_, kModelAttr, llvm::sys::path::filename(path));
   isModel_ = isImported_ = true;
+  isTrained_ = options_.train.isWanted();
   Expected<std::optional<PrecisionRecord>> record =
       getPrecisionRecord(*module_);
   if (record && *record && options_.lowered) {
@@ -155,11 +158,17 @@ std::string Compilation::dumpPath(Stage stage) {
       .string();
 }
 
+/// What is not trained is after Train what it was before.
+bool Compilation::isDumped(Stage stage) const {
+  return llvm::is_contained(options_.dumpAfter, stage) &&
+         (stage != Stage::Train || isTrained_);
+}
+
 std::vector<std::string> Compilation::dumpPaths() {
   std::vector<std::string> paths;
   for (Stage stage : allStages()) {
     bool isToCome = stage > stage_ || (stage == stage_ && isImported_);
-    if (isToCome && llvm::is_contained(options_.dumpAfter, stage)) {
+    if (isToCome && isDumped(stage)) {
       paths.push_back(dumpPath(stage));
     }
   }
@@ -168,7 +177,7 @@ std::vector<std::string> Compilation::dumpPaths() {
 
 /// Dumps the module after `stage` if that was asked for.
 Status Compilation::dump(Stage stage) {
-  if (!llvm::is_contained(options_.dumpAfter, stage)) {
+  if (!isDumped(stage)) {
     return Status();
   }
   std::string path = dumpPath(stage);

@@ -270,6 +270,11 @@ Status divisi::checkDumps(const GivenOptions &given,
                        path.str(), "' has been through the stage ",
                        stringifyStage(over).str(), "; expected a later one");
     }
+    if (stage == Stage::Train && !compilation.isTrained()) {
+      return Status(ExitCode::Usage,
+                    "--dump-after train: '" + path.str() +
+                        "' becomes no training step; give --train");
+    }
     if (stage && *stage > last) {
       return makeError(ExitCode::Usage, "--dump-after ", name,
                        ": this verb ends with the stage ",
@@ -295,7 +300,7 @@ divisi::checkOptions(const GivenOptions &given) {
       addPlan(given, options.plan),
       addMicroBatches(given, options),
       addPrecision(given, options.precision),
-      addTraining(given, options.train),
+      addTraining(given, options),
       level.status(),
       addDevice(given, options),
       addLeftOut(given, options),

@@ -52,6 +52,11 @@ static Status checkNumbers(const TrainOptions &options) {
       {"--epsilon", options.epsilon, 0, kMost, "a number from 0 on"},
       {"--weight-decay", options.weightDecay, 0, kMost, "a number from 0 on"},
       {"--clip-norm", options.clipNorm, 0, kMost, "a number from 0 on"},
+      {"--lr-warmup", double(options.warmup), 0, kMost, "a number from 0 on"},
+      {"--lr-steps", double(options.steps), 0, kMost, "a number from 0 on"},
+      {"--micro-batches", double(options.microBatches), 1, 1 << 20,
+       "a number from 1 to 1048575"},
+      {"--loss-scale", options.lossScale, 0, kMost, "a number from 0 on"},
       {"--label-smoothing", options.labelSmoothing, 0, 1,
        "a number from 0, below 1"},
   };
@@ -81,6 +86,8 @@ static Status checkUses(const GivenOptions &given,
       {"--label-smoothing", hasClasses, "--loss cross_entropy"},
       {"--labels", options.loss != "output",
        "losses of labels, not --loss output"},
+      {"--lr-steps", options.schedule != "constant",
+       "--lr-schedule linear or cosine"},
       {"--no-decay", options.weightDecay > 0, "a --weight-decay above 0"},
   };
   for (const UseRow &row : rows) {
@@ -92,7 +99,18 @@ static Status checkUses(const GivenOptions &given,
   return Status();
 }
 
-Status divisi::addTraining(const GivenOptions &given, TrainOptions &options) {
+/// A rate that falls has to know until when.
+static Status checkSteps(const TrainOptions &options) {
+  if (options.schedule == "constant" || options.steps > options.warmup) {
+    return Status();
+  }
+  return makeError(ExitCode::Usage, "--lr-schedule ", options.schedule,
+                   " needs --lr-steps, the step at which the rate has fallen "
+                   "to 0, above --lr-warmup ",
+                   options.warmup, "; got ", options.steps);
+}
+
+Status divisi::addTraining(const GivenOptions &given, CompileOptions &options) {
   if (!given.train) {
     return given.trainFlags.empty()
                ? Status()
@@ -107,16 +125,25 @@ Status divisi::addTraining(const GivenOptions &given, TrainOptions &options) {
     }
   }
   wanted.rate = *given.rate;
+  if (given.precision == "f16" &&
+      !is_contained(given.trainFlags, "--loss-scale")) {
+    wanted.lossScale = 65536;
+  }
   bool decays = wanted.optimizer == "adamw";
   wanted.weightDecay = given.weightDecay.value_or(decays ? 0.01 : 0);
   Status statuses[] = {oneOf("--loss", wanted.loss, lossNames()),
                        oneOf("--optimizer", wanted.optimizer, optimizerNames()),
-                       checkNumbers(wanted), checkUses(given, wanted)};
+                       oneOf("--lr-schedule", wanted.schedule, scheduleNames()),
+                       checkNumbers(wanted),
+                       checkSteps(wanted),
+                       checkUses(given, wanted)};
   for (const Status &status : statuses) {
     if (!status.isOk()) {
       return status;
     }
   }
-  options = wanted;
+  options.train = wanted;
+  options.import.trains = true;
+  options.import.seed = wanted.seed;
   return Status();
 }

@@ -15,7 +15,7 @@ namespace divisi {
 
 /// Sets `options` to what `given` asks for, if it does. ExitCode::Usage for
 /// values that an option does not take, and for options without use.
-Status addTraining(const GivenOptions &given, TrainOptions &options);
+Status addTraining(const GivenOptions &given, CompileOptions &options);
 
 } // namespace divisi
 

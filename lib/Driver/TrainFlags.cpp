@@ -55,6 +55,28 @@ TrainFlags::TrainFlags(cl::SubCommand &verb)
                   cl::value_desc("X"),
                   cl::desc("how much weights decay (default: 0.01 with adamw, "
                            "which decouples it from gradients, else 0)")),
+      schedule("lr-schedule", cl::sub(verb), on(ActsOn::Train),
+               cl::value_desc("constant|linear|cosine"), cl::init("constant"),
+               cl::desc("how the learning rate falls")),
+      warmup("lr-warmup", cl::sub(verb), on(ActsOn::Train), cl::value_desc("N"),
+             cl::init(0),
+             cl::desc("the steps in which it rises from 0 (default: 0)")),
+      steps("lr-steps", cl::sub(verb), on(ActsOn::Train), cl::value_desc("N"),
+            cl::init(0), cl::desc("the step at which it has fallen to 0")),
+      microBatches("micro-batches", cl::sub(verb), on(ActsOn::Train),
+                   cl::value_desc("N"), cl::init(1),
+                   cl::desc("a step takes N batches of the model's shapes, one "
+                            "after the other (default: 1)")),
+      lossScale("loss-scale", cl::sub(verb), on(ActsOn::Train),
+                cl::value_desc("X"), cl::init(0),
+                cl::desc("what gradients are scaled by at first (default: "
+                         "65536 with --precision f16, else none)")),
+      seed("dropout-seed", cl::sub(verb), on(ActsOn::Train),
+           cl::value_desc("N"), cl::init(0),
+           cl::desc("of what dropout draws (default: 0)")),
+      skipNonfinite("skip-nonfinite", cl::sub(verb), on(ActsOn::Train),
+                    cl::desc("steps with gradients that are not finite change "
+                             "nothing")),
       clipNorm("clip-norm", cl::sub(verb), on(ActsOn::Train),
                cl::value_desc("X"),
                cl::desc("cut gradients to this common norm")),
@@ -84,6 +106,13 @@ void TrainFlags::fill(GivenOptions &options) const {
   given.beta1 = beta1;
   given.beta2 = beta2;
   given.epsilon = epsilon;
+  given.schedule = schedule;
+  given.warmup = warmup;
+  given.steps = steps;
+  given.microBatches = microBatches;
+  given.lossScale = lossScale;
+  given.seed = seed;
+  given.skipNonfinite = skipNonfinite;
   given.clipNorm = clipNorm;
   given.noDecay = {noDecay.begin(), noDecay.end()};
   given.only = {only.begin(), only.end()};
@@ -96,10 +125,11 @@ void TrainFlags::fill(GivenOptions &options) const {
   options.weightDecay = number(weightDecay);
   // A list's & is that of its values.
   std::reference_wrapper<const cl::Option> all[] = {
-      loss,           lossOf,    labels,  shiftLabels, ignoreIndex,
-      labelSmoothing, optimizer, rate,    momentum,    nesterov,
-      beta1,          beta2,     epsilon, weightDecay, clipNorm,
-      noDecay,        only,      freeze};
+      loss,           lossOf,        labels,  shiftLabels,  ignoreIndex,
+      labelSmoothing, optimizer,     rate,    momentum,     nesterov,
+      beta1,          beta2,         epsilon, weightDecay,  clipNorm,
+      schedule,       warmup,        steps,   microBatches, lossScale,
+      seed,           skipNonfinite, noDecay, only,         freeze};
   for (const cl::Option &flag : all) {
     if (flag.getNumOccurrences()) {
       options.trainFlags.push_back(("--" + flag.ArgStr).str());

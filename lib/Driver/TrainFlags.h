@@ -40,6 +40,13 @@ struct TrainFlags {
   llvm::cl::opt<double> beta2;
   llvm::cl::opt<double> epsilon;
   llvm::cl::opt<double> weightDecay;
+  llvm::cl::opt<std::string> schedule;
+  llvm::cl::opt<int64_t> warmup;
+  llvm::cl::opt<int64_t> steps;
+  llvm::cl::opt<int64_t> microBatches;
+  llvm::cl::opt<double> lossScale;
+  llvm::cl::opt<int64_t> seed;
+  llvm::cl::opt<bool> skipNonfinite;
   llvm::cl::opt<double> clipNorm;
   llvm::cl::list<std::string> noDecay;
   llvm::cl::list<std::string> only;

@@ -44,9 +44,11 @@ static std::string dimsText(const rt::Dims &dims) {
   return text + "]";
 }
 
-Emitter::Emitter(mlir::ModuleOp module, GlobalStore &store, int64_t foldLimit)
-    : module_(module), store_(store), foldLimit_(foldLimit),
-      builder_(module.getContext()), location_(builder_.getUnknownLoc()) {}
+Emitter::Emitter(mlir::ModuleOp module, GlobalStore &store, int64_t foldLimit,
+                 bool trains, int64_t seed)
+    : module_(module), store_(store), foldLimit_(foldLimit), trains_(trains),
+      seed_(seed), builder_(module.getContext()),
+      location_(builder_.getUnknownLoc()) {}
 
 void Emitter::setNode(const std::string &name, const std::string &scope) {
   scope_ = scope;
@@ -84,9 +86,11 @@ Tensor Emitter::initializer(const OnnxTensor &stored) {
     tensor->stored = &stored;
     bool isCode = rt::byteWidth(stored.type) == 1 && stored.dims.size() > 1 &&
                   stored.type != DType::Bool;
-    // One number is no weight, whatever its rank.
-    tensor->isParameter =
-        isCode || (rt::isFloatType(stored.type) && tensor->count() != 1);
+    // One number is no weight, whatever its rank, nor is what a node without a
+    // name of its own for it holds, to who trains.
+    bool isWeight = rt::isFloatType(stored.type) && tensor->count() != 1 &&
+                    !(trains_ && stored.name.empty());
+    tensor->isParameter = isCode || isWeight;
   }
   return tensor;
 }
@@ -265,6 +269,16 @@ mlir::Value Emitter::materialize(const Tensor &tensor) {
     tensor->value = materializeConstant(*bytes);
   }
   return tensor->value;
+}
+
+/// A matrix of one half twice is read as its half, and is none of these.
+void Emitter::update(const Tensor &parameter, const Tensor &value) {
+  mlir::Value before = materialize(parameter), after = materialize(value);
+  if (!status_.isOk()) {
+    return;
+  }
+  auto read = before.getDefiningOp<nn::ReadOp>();
+  nn::UpdateOp::create(builder_, location_, read.getGlobalAttr(), after);
 }
 
 //===----------------------------------------------------------------------===//

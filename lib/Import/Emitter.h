@@ -69,8 +69,10 @@ std::string formatInts(const std::vector<int64_t> &values);
 /// See the file's head.
 class Emitter {
 public:
-  /// Results of more than `foldLimit` elements are computed at run time.
-  Emitter(mlir::ModuleOp module, GlobalStore &store, int64_t foldLimit);
+  /// Results of more than `foldLimit` elements are computed at run time;
+  /// `trains` and `seed` as ImportOptions has them.
+  Emitter(mlir::ModuleOp module, GlobalStore &store, int64_t foldLimit,
+          bool trains = false, int64_t seed = 0);
 
   /// Where operators are made.
   mlir::OpBuilder &builder() { return builder_; }
@@ -79,6 +81,8 @@ public:
   /// Of the node that setNode has named.
   mlir::Location location() const { return location_; }
 
+  /// Whether a training step is made of the model.
+  bool trains() const { return trains_; }
   /// The first failure, or success.
   const Status &status() const { return status_; }
   /// The message follows "node 'x' (Op): "; later failures are dropped.
@@ -94,7 +98,8 @@ public:
   /// What an argument of the function is called in the model.
   Tensor argument(mlir::Value value, rt::DType type, rt::Dims dims);
   /// A parameter if it holds floats and is no scalar, or quantized weights: a
-  /// matrix, at least, in one byte each; else a constant.
+  /// matrix, at least, in one byte each; else a constant. A training step has
+  /// what nodes hold (Constant) for constants, too.
   Tensor initializer(const OnnxTensor &stored);
   /// A constant that an importer has made.
   Tensor constant(rt::HostTensor value);
@@ -112,6 +117,8 @@ public:
   bool isAbsent(const Tensor &tensor) const;
   /// The value in IR, made when first asked for; null after a failure.
   mlir::Value materialize(const Tensor &tensor);
+  /// Lets `parameter`, which lies in the file, have that value after a run.
+  void update(const Tensor &parameter, const Tensor &value);
 
   //===--------------------------------------------------------------------===//
   // Operators
@@ -121,6 +128,9 @@ public:
   Tensor emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
               const rt::Attributes &attributes, rt::DType type, rt::Dims dims);
 
+  /// Numbers from [0, 1), in f32, others for each call and each run; fails in a
+  /// body, and unless a training step is made.
+  Tensor random(const rt::Dims &dims);
   /// `nn.<op>`, which sums many elements: those of f16 and bf16 are left in
   /// f32, so that partial sums are not rounded, and cast then.
   Tensor sum(const std::string &op, llvm::ArrayRef<Tensor> operands,
@@ -195,6 +205,11 @@ private:
   mlir::ModuleOp module_;
   GlobalStore &store_;
   int64_t foldLimit_;
+  bool trains_;
+  int64_t seed_;
+  /// The number of the run, and of streams of random numbers so far.
+  Tensor runs_;
+  int64_t streams_ = 0;
   mlir::OpBuilder builder_;
   mlir::Location location_;
   std::string scope_;

@@ -8,6 +8,8 @@
 
 #include "Emitter.h"
 
+#include "dialects/NN/Bodies.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -330,4 +332,36 @@ Tensor Emitter::gather(const Tensor &data, const Tensor &indices, int64_t axis,
   return emit("gather", {data, indices},
               {{"axis", axis}, {"batch_dims", batchDims}}, data->type,
               std::move(dims));
+}
+
+/// A state counts the runs of the step.
+Tensor Emitter::random(const rt::Dims &dims) {
+  auto function =
+      mlir::cast<mlir::FunctionOpInterface>(builder_.getBlock()->getParentOp());
+  if (!trains_ || nn::isBody(function)) {
+    fail(ExitCode::Unsupported,
+         trains_ ? "it draws random numbers in a body; move it out"
+                 : "it is in training mode; export the model for inference, or "
+                   "make a training step by --train");
+    return argument(nullptr, DType::F32, dims);
+  }
+  Tensor key = scalar(DType::I64, 0);
+  key->known = rt::HostTensor::ofInts({}, {seed_});
+  if (!runs_) {
+    std::string name = uniqueName("random.runs");
+    auto type = mlir::RankedTensorType::get({}, builder_.getI64Type());
+    mlir::OpBuilder globals(function);
+    nn::GlobalOp::create(
+        globals, location_, builder_.getStringAttr(name),
+        nn::GlobalKindAttr::get(module_.getContext(), nn::GlobalKind::State),
+        mlir::TypeAttr::get(type), mlir::StringAttr(), mlir::IntegerAttr(),
+        mlir::IntegerAttr(), builder_.getUnitAttr());
+    auto symbol = mlir::FlatSymbolRefAttr::get(module_.getContext(), name);
+    runs_ = argument(nn::ReadOp::create(builder_, location_, type, symbol),
+                     DType::I64, {});
+    Tensor next = binary("add", runs_, scalar(DType::I64, 1));
+    nn::UpdateOp::create(builder_, location_, symbol, materialize(next));
+  }
+  return emit("random", {key, runs_}, {{"stream", streams_++}}, DType::F32,
+              dims);
 }

@@ -85,7 +85,8 @@ importModel(const OnnxModel &model, const ImportOptions &options,
   mlir::OwningOpRef<mlir::ModuleOp> module(mlir::ModuleOp::create(location));
   mlir::func::FuncOp function = createFunction(*module, *inputs);
 
-  Emitter emitter(*module, store, options.foldLimit);
+  Emitter emitter(*module, store, options.foldLimit, options.trains,
+                  options.seed);
   emitter.builder().setInsertionPointToStart(&function.getBody().front());
   std::map<std::string, Tensor> arguments;
   GraphImporter importer(model, options.limits, emitter, store);

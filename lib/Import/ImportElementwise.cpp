@@ -164,6 +164,21 @@ static void importIdentity(NodeImporter &node) {
   node.setResult(0, node.input(0));
 }
 
+/// Zeros with the probability `ratio`, and more of all others for it.
+static void dropSome(NodeImporter &node, double ratio) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0);
+  if (!(ratio > 0 && ratio < 1)) {
+    return node.invalid("its ratio is " + std::to_string(ratio) +
+                        ", expected 0 to 1");
+  }
+  Tensor kept =
+      emit.compare("ge", emit.random(x->dims), emit.scalar(DType::F32, ratio));
+  Tensor more = emit.binary("mul", x, emit.scalar(x->type, 1 / (1 - ratio)));
+  node.setResult(0, emit.select(kept, more, emit.scalar(x->type, 0)));
+  node.setResult(1, kept);
+}
+
 /// Where nothing is dropped: the identity, whose mask is all true.
 static void importDropout(NodeImporter &node) {
   bool trains = node.hasInput(2) && node.constantNumber(2).value_or(0) != 0;
@@ -172,8 +187,7 @@ static void importDropout(NodeImporter &node) {
     ratio = node.constantNumber(1).value_or(0);
   }
   if (trains && ratio != 0) {
-    return node.unsupported("it is in training mode; export the model for "
-                            "inference (training steps come from --train)");
+    return dropSome(node, ratio);
   }
   node.setResult(0, node.input(0));
   if (node.wantsOutput(1)) {

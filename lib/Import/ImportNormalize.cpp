@@ -235,6 +235,39 @@ static Tensor perChannel(NodeImporter &node, const Tensor &vector,
   return node.emitter().reshape(vector, dims);
 }
 
+/// Of ONNX, `variance` divides by the number of elements; PyTorch lets one
+/// less divide what it keeps, and so does a training step.
+static void updateStatistics(NodeImporter &node, const Tensor &mean,
+                             const Tensor &variance, int64_t count) {
+  Emitter &emit = node.emitter();
+  double kept = node.getFloat("momentum", 0.9);
+  auto blend = [&](const Tensor &before, Tensor now, double factor) {
+    DType type = before->type;
+    now = emit.reshape(now, before->dims);
+    if (factor != 1) {
+      now = emit.binary("mul", now, emit.scalar(now->type, factor));
+    }
+    return emit.binary(
+        "add", emit.binary("mul", before, emit.scalar(type, kept)),
+        emit.binary("mul", emit.cast(now, type), emit.scalar(type, 1 - kept)));
+  };
+  Tensor running = blend(node.input(3), mean, 1);
+  node.setResult(1, running);
+  node.setResult(2, blend(node.input(4), variance, 1));
+  if (!emit.trains()) {
+    return;
+  }
+  if (count < 2) {
+    return node.invalid("it has one element per channel, of which there is no "
+                        "variance; train with a larger batch");
+  }
+  if (node.input(3)->stored && node.input(4)->stored) {
+    emit.update(node.input(3), running);
+    emit.update(node.input(4), blend(node.input(4), variance,
+                                     double(count) / double(count - 1)));
+  }
+}
+
 /// Training: by the statistics of the batch, of which a part goes into those
 /// that run along.
 static void importBatchStatistics(NodeImporter &node) {
@@ -250,20 +283,12 @@ static void importBatchStatistics(NodeImporter &node) {
   Tensor y = emitNormalize(emit, x, axes, /*center=*/true,
                            node.getFloat("epsilon", 1e-5));
   node.setResult(0, emit.binary("add", emit.binary("mul", y, scale), bias));
-  double kept = node.getFloat("momentum", 0.9);
-  auto blend = [&](const Tensor &before, const Tensor &now) {
-    DType type = before->type;
-    Tensor part = emit.reshape(emit.cast(now, type), before->dims);
-    return emit.binary("add",
-                       emit.binary("mul", before, emit.scalar(type, kept)),
-                       emit.binary("mul", part, emit.scalar(type, 1 - kept)));
-  };
   Tensor wide = emit.cast(x, rt::sumType(x->type));
   Tensor mean = emit.mean(wide, axes);
   Tensor distance = emit.binary("sub", wide, mean);
   Tensor variance = emit.mean(emit.binary("mul", distance, distance), axes);
-  node.setResult(1, blend(node.input(3), mean));
-  node.setResult(2, blend(node.input(4), variance));
+  int64_t channels = std::max<int64_t>(x->dims[1], 1);
+  updateStatistics(node, mean, variance, x->count() / channels);
 }
 
 /// Inference: x * factor + shift, both computed from parameters alone, once.

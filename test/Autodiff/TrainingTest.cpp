@@ -62,6 +62,7 @@ public:
                                                  std::as_bytes(std::span(w))));
   }
   Numbers weight() { return globals_->read("w")->toFloats(); }
+  double state(const char *name) { return globals_->read(name)->floatAt(0); }
   /// The loss; the weight changes.
   double step(const rt::HostTensor &labels) {
     auto function = module_->lookupSymbol<mlir::func::FuncOp>(kTrainStep);
@@ -262,4 +263,82 @@ TEST_F(TrainingTest, WhatIsNamedDoesNotDecay) {
   options.weightDecay = 0.5;
   options.noDecay = {"w"};
   expectNear(stepsOf(context_, options, {1}, {1}), {1});
+}
+
+TEST_F(TrainingTest, RatesRiseAndFallAsInTransformers) {
+  for (const char *schedule : {"constant", "linear", "cosine"}) {
+    SCOPED_TRACE(schedule);
+    TrainOptions options = plain("mse");
+    options.schedule = schedule;
+    options.warmup = 2;
+    options.steps = 6;
+    OneWeight model(context_, {1}, options);
+    std::string name = schedule;
+    for (int step = 0; step != 8; ++step) {
+      double past = std::min((step - 2) / 4.0, 1.0), factor = 1;
+      factor = name == "linear"   ? 1 - past
+               : name == "cosine" ? (1 + std::cos(M_PI * past)) / 2
+                                  : 1;
+      factor = step < 2 ? step / 2.0 : factor;
+      model.set({3});
+      model.step(numbers({1}, {1}));
+      EXPECT_NEAR(model.weight().front(), 3 - factor * 4, 1e-12) << step;
+    }
+  }
+}
+
+TEST_F(TrainingTest, DecayFollowsTheRate) {
+  TrainOptions options = plain("mse");
+  options.optimizer = "adamw";
+  options.weightDecay = 0.5;
+  options.warmup = 4;
+  OneWeight model(context_, {1}, options);
+  model.set({1});
+  // The first step has the rate 0, the second a quarter; there is no gradient.
+  for (double expected : {1.0, 1 - 0.25 * 0.5}) {
+    model.step(numbers({1}, {1}));
+    EXPECT_NEAR(model.weight().front(), expected, 1e-12);
+  }
+}
+
+TEST_F(TrainingTest, StepsThatAreNotFiniteChangeNothing) {
+  for (const char *optimizer : {"sgd", "adamw"}) {
+    TrainOptions options = plain("mse");
+    options.optimizer = optimizer;
+    options.rate = 0.25;
+    options.skipNonfinite = true;
+    OneWeight plainly(context_, {1}, options), skipping(context_, {1}, options);
+    plainly.set({3});
+    skipping.set({3});
+    for (double label : {1.0, double(NAN), 2.0, double(INFINITY), 0.5}) {
+      auto labels = numbers({1}, {label});
+      EXPECT_EQ(std::isfinite(skipping.step(labels)), std::isfinite(label));
+      if (std::isfinite(label)) {
+        plainly.step(labels);
+      }
+      EXPECT_EQ(skipping.weight(), plainly.weight());
+    }
+  }
+}
+
+TEST_F(TrainingTest, LossesAreScaledUntilGradientsAreNotFinite) {
+  TrainOptions options = plain("mse");
+  options.lossScale = 1024;
+  options.rate = 0.25;
+  OneWeight model(context_, {1}, options);
+  model.set({3});
+  auto labels = numbers({1}, {1});
+  EXPECT_EQ(model.step(labels), 4);
+  expectNear(model.weight(), {2});
+  EXPECT_EQ(model.state("optimizer.scale_steps"), 1);
+  model.step(numbers({1}, {NAN}));
+  expectNear(model.weight(), {2});
+  EXPECT_EQ(model.state("optimizer.scale_steps"), 0);
+  EXPECT_EQ(model.state("optimizer.scale_exponent"), -1);
+  for (int step = 0; step != 2000; ++step) {
+    model.step(labels);
+  }
+  EXPECT_EQ(model.state("optimizer.scale_steps"), 0);
+  EXPECT_EQ(model.state("optimizer.scale_exponent"), 0);
+  EXPECT_NEAR(model.weight().front(), 1, 1e-6);
 }

@@ -313,6 +313,12 @@ def test_a_dump_of_a_stage_that_is_over(made):
          "the stage plan; expected a later one")
 
 
+def test_a_dump_of_a_stage_without_work(made):
+    says(made("compile", "m.onnx", "--dump-after", "train", "-o", "a.divisi",
+              exits=USAGE), "--dump-after train: 'm.onnx' becomes no training "
+         "step; give --train")
+
+
 def test_artifact_on_stdout_and_dumps_in_a_folder(made, artifact):
     made.path("dumps").mkdir()
     out = shell(made, "divisi compile m.onnx --devices 2 --mesh x=2 "
@@ -320,7 +326,7 @@ def test_artifact_on_stdout_and_dumps_in_a_folder(made, artifact):
     assert out == artifact
     assert sorted(p.name for p in made.path("dumps").iterdir()) == [
         "m.import.mlir", "m.lower.mlir", "m.partition.mlir", "m.plan.mlir",
-        "m.rewrite.mlir", "m.schedule.mlir", "m.train.mlir"]
+        "m.rewrite.mlir", "m.schedule.mlir"]
 
 
 def test_dumps_are_named_after_the_model(made):

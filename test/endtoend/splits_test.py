@@ -9,7 +9,7 @@ from conftest import BUILD, ROOT, Divisi
 from files_test import make_model, shell
 
 OPT = BUILD / "bin" / "divisi-opt"
-STAGES = ("import", "train", "rewrite", "plan", "partition", "schedule", "lower")
+STAGES = ("import", "rewrite", "plan", "partition", "schedule", "lower")
 
 
 @pytest.fixture(scope="module")

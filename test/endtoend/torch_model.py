@@ -21,7 +21,8 @@ TYPES = {onnx.TensorProto.FLOAT: torch.float32,
 
 class TorchModel:
     """A model of which all floats have one type. `weights` are its
-    initializers of floats that are no scalars, by name."""
+    initializers of floats that are no scalars, by name; `statistics` the names
+    of those that batch norms update."""
 
     def __init__(self, path, dtype=torch.float32):
         self.graph = onnx.load(path).graph
@@ -31,6 +32,9 @@ class TorchModel:
             value = self.tensor(numpy_helper.to_array(stored))
             one = value.numel() == 1 or not value.is_floating_point()
             (self.constants if one else self.weights)[stored.name] = value
+        self.statistics = [name for node in self.graph.node
+                           if node.op_type == "BatchNormalization"
+                           for name in node.input[3:]]
 
     def tensor(self, array):
         value = torch.from_numpy(np.array(array))
@@ -165,6 +169,36 @@ class TorchModel:
         return torch.nn.functional.layer_norm(x, x.shape[axis:], scale, bias,
                                               epsilon)
 
+    def BatchNormalization(self, x, scale, bias, mean, variance, epsilon=1e-5,
+                           momentum=0.9, training_mode=0):
+        return torch.nn.functional.batch_norm(
+            x, mean, variance, scale, bias, bool(training_mode), 1 - momentum,
+            epsilon)
+
+    def LSTM(self, x, w, r, b=None, lengths=None, h=None, c=None, peep=None,
+             hidden_size=None, direction=b"forward", layout=0):
+        """Gates in the order of ONNX: input, output, forget, cell."""
+        assert lengths is None and peep is None and layout == 0
+        zeros = x.new_zeros(w.shape[0], x.shape[1], hidden_size)
+        h, c = (zeros if state is None else state for state in (h, c))
+        all_rows, all_h, all_c = [], [], []
+        for d in range(w.shape[0]):
+            back = direction == b"reverse" or d == 1
+            rows, ht, ct = [], h[d], c[d]
+            for step in x.flip(0) if back else x:
+                gates = step @ w[d].T + ht @ r[d].T
+                if b is not None:
+                    gates = gates + sum(b[d].chunk(2))
+                i, o, f, g = gates.chunk(4, -1)
+                ct = f.sigmoid() * ct + i.sigmoid() * g.tanh()
+                ht = o.sigmoid() * ct.tanh()
+                rows.append(ht)
+            all_rows.append(torch.stack(rows[::-1] if back else rows))
+            all_h.append(ht)
+            all_c.append(ct)
+        return (torch.stack(all_rows, 1), torch.stack(all_h),
+                torch.stack(all_c))
+
     def Gelu(self, x, approximate=b"none"):
         return torch.nn.functional.gelu(x, approximate=approximate.decode())
 
@@ -240,14 +274,16 @@ def main():
     """Writes losses and trained weights of the case that stdin describes."""
     case = json.load(sys.stdin)
     model = TorchModel(case["model"], getattr(torch, case["type"]))
-    trained = [n for n in model.weights if n not in case["frozen"]]
+    trained = [n for n in model.weights
+               if n not in case["frozen"] and n not in model.statistics]
     data = dict(np.load(case["data"]))
     labels = torch.from_numpy(data.pop("labels"))
-    before = {n: model.weights[n].numpy().copy() for n in trained}
+    kept = trained + model.statistics
+    before = {n: model.weights[n].numpy().copy() for n in kept}
     losses = train(model, trained, data, labels, cross_entropy(case["shift"]),
                    optimizer(case), case["steps"])
-    np.savez(case["to"], losses=losses, **{
-        f"{kind}:{name}": array for name in trained
+    np.savez(case["to"], losses=losses, statistics=model.statistics, **{
+        f"{kind}:{name}": array for name in kept
         for kind, array in (("before", before[name]),
                             ("after", model.weights[name].detach().numpy()))})
 

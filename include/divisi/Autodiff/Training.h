@@ -35,6 +35,10 @@ namespace divisi {
 
 /// The name of the entry that makes a step.
 inline constexpr llvm::StringLiteral kTrainStep = "train_step";
+/// The names of what it returns: the loss, and whether it has changed nothing
+/// since gradients were not finite, where that is asked for.
+inline constexpr llvm::StringLiteral kLossOutput = "loss";
+inline constexpr llvm::StringLiteral kSkippedOutput = "skipped";
 
 /// What a user asks for. Numbers are as PyTorch's options of the same name.
 struct TrainOptions {
@@ -54,6 +58,20 @@ struct TrainOptions {
   double beta2 = 0.999;            ///< Of adam and adamw.
   double epsilon = 1e-8;           ///< Of adam and adamw.
   double weightDecay = 0;          ///< Decoupled from gradients in adamw.
+  /// How the rate changes, one of scheduleNames(): it rises through `warmup`
+  /// steps, and falls to 0 at step `steps`.
+  std::string schedule = "constant";
+  int64_t warmup = 0; ///< Steps.
+  int64_t steps = 0;  ///< Of linear and cosine.
+  /// How many batches of the model's shapes a step takes, as one of so many
+  /// times the first extent.
+  int64_t microBatches = 1;
+  /// Gradients are of the loss times this at first, which doubles after 2000
+  /// steps and halves where a gradient is not finite; 0: they are of the loss.
+  double lossScale = 0;
+  bool skipNonfinite =
+      false;           ///< A step of gradients that are not changes none.
+  int64_t seed = 0; ///< Of what dropout draws.
   double clipNorm = 0; ///< What gradients' common norm is cut to; 0: it is not.
   std::vector<std::string> noDecay; ///< Names of weights that do not decay.
 
@@ -68,6 +86,8 @@ struct TrainOptions {
 llvm::ArrayRef<llvm::StringLiteral> lossNames();
 /// `sgd`, `adam`, `adamw`
 llvm::ArrayRef<llvm::StringLiteral> optimizerNames();
+/// `constant`, `linear`, `cosine`
+llvm::ArrayRef<llvm::StringLiteral> scheduleNames();
 
 /// Which weights of a model are trained.
 struct TrainedWeights {
@@ -75,6 +95,9 @@ struct TrainedWeights {
   int64_t elements = 0; ///< Theirs.
   /// Floats that are not, and why.
   std::vector<std::pair<std::string, std::string>> frozen;
+  /// Biases of convolutions into which their batch norms were folded by who has
+  /// exported the model: these norms are trained no more.
+  std::vector<std::string> foldedNorms;
 };
 
 /// `training 12 weights of 4096 elements; not 'causal' (a mask)`

@@ -220,6 +220,8 @@ public:
   const PlanOptions &planOptions() const { return options_.plan; }
   /// Whether load has read a model, not IR.
   bool isModel() const { return isModel_; }
+  /// Whether what load has read is to become a training step.
+  bool isTrained() const { return isTrained_; }
   /// Whether the module says what cluster it was planned for.
   bool notesCluster();
 
@@ -262,6 +264,7 @@ private:
   /// state it.
   const InstructionSet *instructionSet();
   std::string dumpPath(Stage stage);
+  bool isDumped(Stage stage) const;
   Status dump(Stage stage);
   void tellPhase(llvm::StringRef phase);
 
@@ -275,6 +278,7 @@ private:
   /// The plan of what Stage::Rewrite has left, where that has made one.
   mlir::OwningOpRef<mlir::ModuleOp> planned_;
   bool isModel_ = false;        ///< What load has read.
+  bool isTrained_ = false;      ///< What becomes of it.
   bool isImported_ = false;     ///< Here, and not dumped yet.
   bool hasForeignCode_ = false; ///< Native code that was not made here.
   std::string inputName_;       ///< As the user said it; empty for stdin.

@@ -48,6 +48,10 @@ struct ImportOptions {
   ExitCode misfit = ExitCode::Usage;
   /// Results of more elements are computed at run time, not at import.
   int64_t foldLimit = 1'048'576;
+  /// Whether a training step is made of it: batch norms in training mode update
+  /// their running statistics then.
+  bool trains = false;
+  int64_t seed = 0; ///< Of what dropout draws, in a training step.
   OnnxLimits limits; ///< On what the file may ask for.
 };
 

@@ -7,7 +7,9 @@ module attributes {divisi.train = {
     ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
     rate = 0.5 : f64, momentum = 0.0 : f64, nesterov = false,
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
-    weight_decay = 0.0 : f64, clip_norm = 0.0 : f64, no_decay = []}} {
+    weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
+    steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
+    skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<2xf32> {nn.trained}
 // expected-error @+1 {{has an output of type 'tensor<2xi64>', expected floats to train by; --loss-of names the output}}
 func.func @integers() -> (tensor<2xi64> {nn.name = "y"}) {
@@ -25,12 +27,33 @@ module attributes {divisi.train = {
     ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
     rate = 0.5 : f64, momentum = 0.0 : f64, nesterov = false,
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
-    weight_decay = 0.0 : f64, clip_norm = 0.0 : f64, no_decay = []}} {
+    weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
+    steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
+    skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<f32> {nn.trained}
 // expected-error @+1 {{has an output of type 'tensor<f32>', expected classes in its last dim}}
 func.func @no_classes() -> (tensor<f32> {nn.name = "y"}) {
   %w = nn.read @w : tensor<f32>
   return %w : tensor<f32>
+}
+}
+
+// -----
+
+// Classes of one position have no batch.
+module attributes {divisi.train = {
+    loss = "cross_entropy", loss_of = "", labels = "t", shift_labels = false,
+    ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
+    rate = 0.5 : f64, momentum = 0.0 : f64, nesterov = false,
+    beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
+    weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
+    steps = 0 : i64, micro_batches = 2 : i64, loss_scale = 0.0 : f64,
+    skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
+nn.global @w parameter : tensor<4xf32> {nn.trained}
+// expected-error @+1 {{has an output of type 'tensor<4xf32>', which has no batch to take several of in a step}}
+func.func @no_batch() -> (tensor<4xf32> {nn.name = "y"}) {
+  %w = nn.read @w : tensor<4xf32>
+  return %w : tensor<4xf32>
 }
 }
 
@@ -42,7 +65,9 @@ module attributes {divisi.train = {
     ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
     rate = 0.5 : f64, momentum = 0.0 : f64, nesterov = false,
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
-    weight_decay = 0.0 : f64, clip_norm = 0.0 : f64, no_decay = []}} {
+    weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
+    steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
+    skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<2xf32> {nn.trained}
 // expected-error @+1 {{has no weight that its loss depends on}}
 func.func @independent(%x: tensor<2xf32> {nn.name = "x"})
@@ -59,7 +84,9 @@ module attributes {divisi.train = {
     ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
     rate = 0.5 : f64, momentum = 0.0 : f64, nesterov = false,
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
-    weight_decay = 0.0 : f64, clip_norm = 0.0 : f64, no_decay = []}} {
+    weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
+    steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
+    skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<2xf32> {nn.trained}
 // expected-error @+1 {{has no output to train by}}
 func.func @no_output() {
@@ -75,7 +102,9 @@ module attributes {divisi.train = {
     ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
     rate = 0.5 : f64, momentum = 0.0 : f64, nesterov = false,
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
-    weight_decay = 0.0 : f64, clip_norm = 0.0 : f64, no_decay = []}} {
+    weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
+    steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
+    skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @s parameter : tensor<1xf32> {nn.trained}
 func.func @no_rule() -> (tensor<2xf32> {nn.name = "y"}) {
   %s = nn.read @s : tensor<1xf32>
@@ -95,6 +124,8 @@ module attributes {divisi.train = {
     ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
     rate = 0.5 : f64, momentum = 0.0 : f64, nesterov = false,
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
-    weight_decay = 0.0 : f64, clip_norm = 0.0 : f64, no_decay = []}} {
+    weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
+    steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
+    skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
 
 }
