@@ -113,6 +113,12 @@ void ReverseMode::accumulate(Operation *user, Value value, Value gradient) {
 
 LogicalResult ReverseMode::derive(Operation *op) {
   auto rule = dyn_cast<GradientInterface>(op);
+  if (isa<nn::QuantizeOp, nn::DequantizeOp>(op)) {
+    return op->emitOpError()
+           << "is of a quantized model, whose codes do not change smoothly: "
+              "train the model as it was before, or freeze all that comes "
+              "before this";
+  }
   if (!rule || op->getNumResults() != 1) {
     return op->emitOpError()
            << "has no gradient, and what is trained depends on it: freeze all "

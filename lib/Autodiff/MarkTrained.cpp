@@ -301,10 +301,13 @@ Expected<TrainedWeights> divisi::markTrained(ModuleOp module,
     result.elements += global.getTensorType().getNumElements();
   }
   if (result.count == 0) {
-    return makeError(ExitCode::Usage,
-                     "--train: the model has no weight to "
-                     "train; ",
-                     describe(result));
+    bool isQuantized = !entry.getOps<nn::DequantizeOp>().empty();
+    return makeError(
+        ExitCode::Usage,
+        "--train: the model has no weight to "
+        "train; ",
+        describe(result),
+        isQuantized ? "; it is quantized: train it as it was before" : "");
   }
   noteTraining(module, options);
   return result;

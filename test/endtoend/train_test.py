@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
+import quantized_models
 from conftest import ROOT, model
 from onnx import TensorProto, helper
 from share import is_sweep
@@ -385,6 +386,16 @@ def test_models_that_do_not_fit(divisi, name, flags, message):
     result = divisi("compile", m.onnx, *m.shapes, *line, *flags, "-o", "o",
                     exits=CONTENT)
     assert message in result.err, result.err
+
+
+@pytest.mark.parametrize("name, exits, message", [
+    ("cnn", CONTENT, "is of a quantized model, whose codes do not change "
+     "smoothly: train the model as it was before"),
+    ("attention", USAGE, "; it is quantized: train it as it was before")])
+def test_quantized_models_are_not_trained(divisi, name, exits, message):
+    quantized_models.MODELS[name](divisi.path("m.onnx"))
+    assert message in divisi("compile", "m.onnx", *STEP, "-o", "o",
+                             exits=exits).err
 
 
 def test_labels_without_a_class_end_the_run(divisi):

@@ -96,7 +96,7 @@ func.func @no_output() {
 
 // -----
 
-// A gradient would go through what has none.
+// A gradient would go through codes.
 module attributes {divisi.train = {
     loss = "mse", loss_of = "", labels = "t", shift_labels = false,
     ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
@@ -106,11 +106,37 @@ module attributes {divisi.train = {
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
     skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @s parameter : tensor<1xf32> {nn.trained}
-func.func @no_rule() -> (tensor<2xf32> {nn.name = "y"}) {
+func.func @codes() -> (tensor<2xf32> {nn.name = "y"}) {
   %s = nn.read @s : tensor<1xf32>
   %x = nn.constant dense<1> : tensor<2xi8>
-  // expected-error @+1 {{has no gradient, and what is trained depends on it: freeze all that comes before it, or write it with operators that have one}}
+  // expected-error @+1 {{is of a quantized model, whose codes do not change smoothly: train the model as it was before, or freeze all that comes before this}}
   %y = nn.dequantize %x, %s {axis = 0, block = 1} : (tensor<2xi8>, tensor<1xf32>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}
+}
+
+// -----
+
+// A gradient would go through what has none.
+module attributes {divisi.train = {
+    loss = "mse", loss_of = "", labels = "t", shift_labels = false,
+    ignore_index = -100 : i64, label_smoothing = 0.0 : f64, optimizer = "sgd",
+    rate = 0.5 : f64, momentum = 0.0 : f64, nesterov = false,
+    beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
+    weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
+    steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
+    skip_nonfinite = false, clip_norm = 0.0 : f64, no_decay = []}} {
+nn.global @s parameter : tensor<2xf32> {nn.trained}
+func.func private @half(%i: tensor<i64>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %0 = nn.mul %x, %half : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func @no_rule() -> (tensor<2xf32> {nn.name = "y"}) {
+  %s = nn.read @s : tensor<2xf32>
+  %n = nn.constant dense<3> : tensor<i64>
+  // expected-error @+1 {{has no gradient, and what is trained depends on it: freeze all that comes before it, or write it with operators that have one}}
+  %y = nn.loop @half(%n, %s) max 3 : (tensor<i64>, tensor<2xf32>) -> tensor<2xf32>
   return %y : tensor<2xf32>
 }
 }

@@ -14,6 +14,7 @@
 #include "test/runtime/kernels/ReferenceCalls.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -225,10 +226,10 @@ TEST(Reference, Random) {
   EXPECT_THAT(run<float>("nn.random", stream, {word(0), word(0)}, {4}),
               ElementsAre(0x6627e8 / 0x1p24f, 0xe169c5 / 0x1p24f,
                           0xbc57ac / 0x1p24f, 0x9b00db / 0x1p24f));
-  for (const auto &[key, count, number] :
-       {std::tuple(1, 0, 0), std::tuple(0, 1, 0), std::tuple(0, 0, 1),
-        std::tuple(int64_t(1) << 40, 0, 0)}) {
-    Attributes other{{"stream", int64_t(number)}};
+  const std::vector<std::array<int64_t, 3>> others = {
+      {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {int64_t(1) << 40, 0, 0}};
+  for (auto [key, count, number] : others) {
+    Attributes other{{"stream", number}};
     auto row =
         run<float>("nn.random", other, {word(key), word(count)}, {50, 20});
     EXPECT_NE(row.front(), 0x6627e8 / 0x1p24f);
