@@ -15,12 +15,20 @@
 
 namespace divisi::plan {
 
+namespace {
+/// Sites [begin, end) of a dataflow.
+struct SiteRange {
+  size_t begin = 0, end = 0;
+};
+} // namespace
+
 /// Distances between a site and the next of its kind.
-static std::vector<size_t> candidateLengths(const Dataflow &dataflow) {
+static std::vector<size_t> candidateLengths(const Dataflow &dataflow,
+                                            SiteRange range) {
   std::map<unsigned, size_t> last;
   std::vector<size_t> lengths;
-  for (auto [index, site] : llvm::enumerate(dataflow.sites)) {
-    auto [known, isNew] = last.try_emplace(site.kind, index);
+  for (size_t index = range.begin; index != range.end; ++index) {
+    auto [known, isNew] = last.try_emplace(dataflow.sites[index].kind, index);
     if (!isNew) {
       lengths.push_back(index - known->second);
       known->second = index;
@@ -31,17 +39,19 @@ static std::vector<size_t> candidateLengths(const Dataflow &dataflow) {
   return lengths;
 }
 
-std::optional<RepeatedBlocks> findRepeats(const Dataflow &dataflow) {
+/// As findRepeats, among the sites of `range`.
+static std::optional<RepeatedBlocks> repeatsIn(const Dataflow &dataflow,
+                                               SiteRange range) {
   // Blocks are short beside their model, and lengths few.
   constexpr size_t kMostLengths = 256;
   const std::vector<Site> &sites = dataflow.sites;
   std::optional<RepeatedBlocks> best;
-  std::vector<size_t> lengths = candidateLengths(dataflow);
+  std::vector<size_t> lengths = candidateLengths(dataflow, range);
   lengths.resize(std::min(lengths.size(), kMostLengths));
   for (size_t length : lengths) {
-    for (size_t begin = 0; begin + 2 * length <= sites.size();) {
+    for (size_t begin = range.begin; begin + 2 * length <= range.end;) {
       size_t end = begin;
-      while (end + length < sites.size() &&
+      while (end + length < range.end &&
              sites[end].kind == sites[end + length].kind) {
         ++end;
       }
@@ -54,6 +64,31 @@ std::optional<RepeatedBlocks> findRepeats(const Dataflow &dataflow) {
     }
   }
   return best;
+}
+
+std::optional<RepeatedBlocks> findRepeats(const Dataflow &dataflow) {
+  return repeatsIn(dataflow, {0, dataflow.sites.size()});
+}
+
+std::vector<RepeatedBlocks> findAllRepeats(const Dataflow &dataflow) {
+  std::vector<RepeatedBlocks> all;
+  std::vector<SiteRange> open = {{0, dataflow.sites.size()}};
+  size_t least = dataflow.sites.size() / 20;
+  while (!open.empty()) {
+    SiteRange range = open.back();
+    open.pop_back();
+    std::optional<RepeatedBlocks> found = repeatsIn(dataflow, range);
+    if (!found || found->count * found->length <= least) {
+      continue;
+    }
+    open.push_back({range.begin, found->begin});
+    open.push_back({found->begin + found->count * found->length, range.end});
+    all.push_back(*found);
+  }
+  llvm::sort(all, [](const RepeatedBlocks &a, const RepeatedBlocks &b) {
+    return a.begin < b.begin;
+  });
+  return all;
 }
 
 namespace {
@@ -144,14 +179,16 @@ void Tier::tieSites(unsigned site, unsigned leader) {
 
 std::optional<search::Ties> tiesOf(const Dataflow &dataflow,
                                    const PlanningProblem &planning) {
-  std::optional<RepeatedBlocks> blocks = findRepeats(dataflow);
-  if (!blocks) {
+  std::vector<RepeatedBlocks> all = findAllRepeats(dataflow);
+  if (all.empty()) {
     return std::nullopt;
   }
   Tier tier(dataflow, planning);
-  for (size_t i = blocks->length; i != blocks->count * blocks->length; ++i) {
-    tier.tieSites(unsigned(blocks->begin + i),
-                  unsigned(blocks->begin + i % blocks->length));
+  for (const RepeatedBlocks &blocks : all) {
+    for (size_t i = blocks.length; i != blocks.count * blocks.length; ++i) {
+      tier.tieSites(unsigned(blocks.begin + i),
+                    unsigned(blocks.begin + i % blocks.length));
+    }
   }
   return tier.take();
 }
