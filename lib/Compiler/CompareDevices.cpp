@@ -48,6 +48,8 @@ divisi::compareDevices(ModuleOp module, const PlanOptions &options,
     fewer.grid.devices = count;
     fewer.batchDim = options.batchDim;
     fewer.memoryLimit = options.memoryLimit;
+    fewer.zero = options.zero;
+    fewer.recompute = "none"; // a plan that computes again is planned as it is
     fewer.seed = options.seed;
     fewer.gap = options.gap;
     fewer.hostInstructionSet = options.hostInstructionSet;
@@ -73,6 +75,7 @@ Status divisi::addComparison(ModuleOp planned, const PlanOptions &asked,
   if (report.plan) {
     options.batchDim = report.plan->batchDim;
     options.memoryLimit = report.plan->memoryLimit;
+    options.zero = report.plan->zero.value_or("");
   }
   divisi::Expected<DeviceComparison> comparison =
       compareDevices(planned, options, report.numDevices());

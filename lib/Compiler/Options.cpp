@@ -11,6 +11,7 @@
 #include "CodeOptions.h"
 #include "LeaveOut.h"
 #include "TrainOptions.h"
+#include "divisi/Plan/TrainingStates.h"
 #include "divisi/Support/Assignment.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -203,6 +204,16 @@ static Status addPlan(const GivenOptions &given, PlanOptions &options) {
   options.grid.tensorParallel = given.tensorParallel;
   options.pipelineStages = given.pipelineParallel;
   options.batchDim = given.batchDim;
+  if (!given.zero.empty()) {
+    if (auto zero = parseZero(given.zero); !zero) {
+      return zero.status();
+    }
+  }
+  options.zero = given.zero;
+  if (!llvm::is_contained({"auto", "none", "full"}, given.recompute)) {
+    return usage("--recompute", given.recompute, "auto, none or full");
+  }
+  options.recompute = given.recompute;
   options.solver = given.solver;
   options.seed = given.seed;
   options.work = given.limits.workOr(options.work);

@@ -149,6 +149,23 @@ void PipelineFlags::fill(GivenOptions &options) const {
   options.microBatches = microBatches;
 }
 
+StateFlags::StateFlags(cl::SubCommand &verb)
+    : zero("zero", cl::sub(verb), on(ActsOn::Plan),
+           cl::value_desc("0|1|2|3|P,G,S"),
+           cl::desc("of a training step: split states of the optimizer (1), "
+                    "gradients, too (2), and parameters (3), over the data "
+                    "axes; or each over so many devices (default: searched)")),
+      recompute("recompute", cl::sub(verb), on(ActsOn::Plan),
+                cl::value_desc("auto|none|full"), cl::init("auto"),
+                cl::desc("of a training step: compute again what the backward "
+                         "pass needs, where memory asks for it (auto), "
+                         "nothing, or all that may be")) {}
+
+void StateFlags::fill(GivenOptions &options) const {
+  options.zero = zero;
+  options.recompute = recompute;
+}
+
 PlanFlags::PlanFlags(cl::SubCommand &verb)
     : rewrite("rewrite", cl::sub(verb), on(ActsOn::Rewrite),
               cl::value_desc("off|greedy|search|joint"), cl::init("joint"),
@@ -228,7 +245,8 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
                   cl::value_desc("nccl|host"), cl::init("nccl"),
                   cl::desc("with --gpu: how devices communicate: by NCCL, in "
                            "GPU memory, or through the host")),
-      pipeline(verb), limits(verb, ActsOn::Plan, PlanOptions().work) {}
+      pipeline(verb), states(verb),
+      limits(verb, ActsOn::Plan, PlanOptions().work) {}
 
 // A count that is not given is searched, so its default must not count as
 // given.
@@ -251,6 +269,7 @@ void PlanFlags::fill(GivenOptions &options) const {
   options.mesh = mesh;
   options.batchDim = batchDim;
   options.memoryLimit = memoryLimit;
+  states.fill(options);
   options.solver = solver;
   options.seed = seed;
   options.limits = limits.given();

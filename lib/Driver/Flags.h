@@ -66,6 +66,18 @@ struct PipelineFlags {
   llvm::cl::opt<int64_t> microBatches;
 };
 
+/// What the planner is asked of the states and the memory of a training step.
+struct StateFlags {
+  /// Adds --zero and --recompute to `verb`.
+  explicit StateFlags(llvm::cl::SubCommand &verb);
+  /// Copies what was given to `options`.
+  void fill(GivenOptions &options) const;
+
+  /// As they were given.
+  llvm::cl::opt<std::string> zero;
+  llvm::cl::opt<std::string> recompute;
+};
+
 /// What the planner is asked for.
 struct PlanFlags {
   /// Adds --devices and what else the planner takes to `verb`.
@@ -99,6 +111,7 @@ struct PlanFlags {
   llvm::cl::opt<std::string> cubins;
   llvm::cl::opt<std::string> collectives;
   PipelineFlags pipeline;
+  StateFlags states;
   LimitFlags limits;
 };
 

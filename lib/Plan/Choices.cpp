@@ -98,6 +98,30 @@ void ChoiceMaker::keepFullest(const Site &site, AxisRole role,
   });
 }
 
+/// Over how many devices along axes of `role` a place splits a tensor.
+int64_t ChoiceMaker::placeDegree(unsigned tensorClass, unsigned place,
+                                 AxisRole role) const {
+  int64_t product = 1;
+  for (const DimLayout &dim : pool_.layout(tensorClass, place).dims) {
+    for (AxisId axis : dim.axes) {
+      product *= rules_.roles[axis.index] == role ? grid_.size(axis) : 1;
+    }
+  }
+  return product;
+}
+
+void ChoiceMaker::keepZeroPlaces(unsigned tensorClass, int64_t most,
+                                 std::vector<unsigned> &places) const {
+  int64_t best = 1;
+  for (unsigned place : places) {
+    int64_t degree = placeDegree(tensorClass, place, AxisRole::Data);
+    best = degree <= most ? std::max(best, degree) : best;
+  }
+  std::erase_if(places, [&](unsigned place) {
+    return placeDegree(tensorClass, place, AxisRole::Data) != best;
+  });
+}
+
 /// Model axes are asked for so that parameters lie in parts.
 void ChoiceMaker::keepSharedPlaces(const Site &site, unsigned tensorClass,
                                    std::vector<unsigned> &places) const {
@@ -105,14 +129,7 @@ void ChoiceMaker::keepSharedPlaces(const Site &site, unsigned tensorClass,
     return;
   }
   auto degree = [&](unsigned place) {
-    int64_t product = 1;
-    for (const DimLayout &dim : pool_.layout(tensorClass, place).dims) {
-      for (AxisId axis : dim.axes) {
-        product *=
-            rules_.roles[axis.index] == AxisRole::Model ? grid_.size(axis) : 1;
-      }
-    }
-    return product;
+    return placeDegree(tensorClass, place, AxisRole::Model);
   };
   int64_t most = 1;
   for (unsigned place : places) {

@@ -83,12 +83,19 @@ public:
   /// The least that `site` takes once, of all splits that the rules leave.
   int64_t leastNanoseconds(const Site &site);
 
+  /// Of `places`, those that are split over as many devices of data axes as
+  /// possible, but no more than `most`.
+  void keepZeroPlaces(unsigned tensorClass, int64_t most,
+                      std::vector<unsigned> &places) const;
+
   /// Of the places of a parameter that `site` reads, those to leave where model
   /// axes are to share it.
   void keepSharedPlaces(const Site &site, unsigned tensorClass,
                         std::vector<unsigned> &places) const;
 
 private:
+  int64_t placeDegree(unsigned tensorClass, unsigned place,
+                      AxisRole role) const;
   bool obeysRoles(const Site &site, const Split &split) const;
   int64_t degree(const Site &site, AxisRole role, const Split &split) const;
   void keepFullest(const Site &site, AxisRole role,

@@ -14,6 +14,7 @@
 #include "dialects/NN/Functions.h"
 #include "divisi/Cost/Fusion.h"
 #include "divisi/Evaluate/KernelCall.h"
+#include "divisi/Plan/TrainingStates.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -424,6 +425,7 @@ FailureOr<ModuleDataflow> DataflowReader::read() {
     }
   }
   addStops();
+  findStates(dataflow_);
   return std::move(dataflow_);
 }
 

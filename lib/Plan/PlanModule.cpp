@@ -12,6 +12,7 @@
 #include "PlanWarnings.h"
 #include "PlanningInputs.h"
 #include "RandomPlan.h"
+#include "RecomputePlan.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlaceStages.h"
@@ -142,6 +143,10 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
           (request.mesh.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
     }
   }
+  if (!options.zero.empty() && request.mesh.empty() && !request.dataParallel &&
+      !request.tensorParallel) {
+    request.tensorParallel = 1; // all axes are for data
+  }
   if (!request.maxAxes) {
     request.maxAxes = mostAxes(inputs.dataflow, options.maxStrategies);
   }
@@ -172,36 +177,6 @@ static void setGrid(ModuleOp module, const DeviceGrid &devices,
     inputs.grid = createGrid(module, devices.grid, devices.devices);
   }
   setCluster(module, inputs.cluster);
-}
-
-/// What no module can make right.
-static Status checkOptions(const PlanOptions &options) {
-  if (options.batchDim < 0) {
-    return makeError(ExitCode::Usage, "the batch dimension is ",
-                     options.batchDim, ", expected at least 0");
-  }
-  if (options.work < 0) {
-    return makeError(ExitCode::Usage, "the budget of work is ", options.work,
-                     ", expected at least 0");
-  }
-  if (!(options.gap >= 0)) {
-    return makeError(ExitCode::Usage, "the gap is ", options.gap,
-                     ", expected at least 0");
-  }
-  constexpr int64_t kMostDevices = Cluster::maxDevices;
-  if (options.pipelineStages < 1 || options.pipelineStages > kMostDevices) {
-    return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
-                     options.pipelineStages, ", expected 1 to ", kMostDevices);
-  }
-  if (options.maxStrategies < 1) {
-    return Status(ExitCode::Usage, "the most strategies of an operator are 0, "
-                                   "expected at least 1");
-  }
-  if (options.grid.maxAxes && *options.grid.maxAxes < 1) {
-    return makeError(ExitCode::Usage, "the most axes of a grid are ",
-                     *options.grid.maxAxes, ", expected at least 1");
-  }
-  return Status();
 }
 
 namespace {
@@ -235,6 +210,10 @@ static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
     return grids.status();
   }
   start.grids = std::move(*grids);
+  if (Status status = checkZero(inputs.dataflow, options, start.grids.front());
+      !status.isOk()) {
+    return status;
+  }
   if (!inputs.grid) {
     inputs.fixed = Fixed::nothingOf(inputs.dataflow);
     return start;
@@ -259,6 +238,9 @@ plan::makeProblem(const PlanningInputs &inputs, const PlanOptions &options,
   planning.memory = request.memory;
   planning.memories = memoriesOf(inputs, options);
   planning.maxStrategies = options.maxStrategies;
+  if (!options.zero.empty()) {
+    planning.zero = *parseZero(options.zero); // prepare() has read it
+  }
   planning.names = request.names;
   planning.routers = request.routers;
   planning.control = request.isControlled ? &options.control : nullptr;
@@ -323,6 +305,9 @@ static PlanRecord recordOf(const PlanningInputs &inputs,
   record.roles = rolesText(inputs.devices.roles);
   record.batchDim = options.batchDim;
   record.memoryLimit = options.memoryLimit;
+  if (!options.zero.empty()) {
+    record.zero = options.zero;
+  }
   record.maxStrategies = int64_t(options.maxStrategies);
   record.solver = options.solver;
   record.seed = int64_t(options.seed);
@@ -374,6 +359,11 @@ static void addWarnings(const PlanningInputs &inputs,
   if (auto note = noteLeftOut(answer.capped, options.maxStrategies)) {
     report.notes.push_back(*note);
   }
+  if (auto note = noteStates(inputs.dataflow, *answer.planning,
+                             memoriesOf(inputs, options), inputs.devices.grid,
+                             answer.outcome.solution.assignment)) {
+    report.notes.push_back(*note);
+  }
   if (auto note = noteAxisNames(options.grid.mesh, inputs.devices)) {
     report.notes.push_back(*note);
   }
@@ -392,6 +382,22 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   if (options.solver == "random") {
     return planAtRandom(module, options);
   }
+  if (Status status = checkOptions(options); !status.isOk()) {
+    return status;
+  }
+  Expected<PlanReport> report = mayRecompute(module, options)
+                                    ? planRecomputing(module, options)
+                                    : planOnce(module, options);
+  if (report && options.pipelineStages > 1) {
+    report->lowerBound = 0; // it was of one grid
+    Status status = placeStages(module, options.pipelineStages);
+    return status.isOk() ? report : status;
+  }
+  return report;
+}
+
+Expected<PlanReport> plan::planOnce(ModuleOp module,
+                                    const PlanOptions &options) {
   const search::Solver *solver = search::findSolver(options.solver);
   if (!solver) {
     return noSolver(options.solver);
@@ -419,13 +425,6 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   writeRecord(module, recordOf(inputs, options, answer->outcome, report),
               inputs.dataflow);
   addWarnings(inputs, options, *answer, report);
-  if (options.pipelineStages > 1) {
-    report.lowerBound = 0; // it was of one grid
-    if (Status status = placeStages(module, options.pipelineStages);
-        !status.isOk()) {
-      return status;
-    }
-  }
   if (options.control.onPlan) {
     options.control.onPlan(report);
   }

@@ -194,6 +194,73 @@ std::optional<std::string> noteLeftOut(const CappedChoices &capped,
                "is relative to these";
 }
 
+/// Per tensor: whether it is a gradient of which no other is made.
+static std::vector<bool> lastGradients(const Dataflow &dataflow) {
+  std::vector<bool> makes(dataflow.sites.size(), false), isLast;
+  for (const DataflowValue &tensor : dataflow.values) {
+    if (tensor.state == StateKind::Gradient) {
+      makes[tensor.index] = true;
+    }
+  }
+  for (const DataflowValue &tensor : dataflow.values) {
+    isLast.push_back(
+        tensor.state == StateKind::Gradient &&
+        llvm::none_of(tensor.consumers, [&](const Consumer &consumer) {
+          return consumer.kind == Consumer::Kind::Operand &&
+                 makes[consumer.index];
+        }));
+  }
+  return isLast;
+}
+
+std::optional<std::string> noteStates(const Dataflow &dataflow,
+                                      const PlanningProblem &planning,
+                                      const KindMemories &memories,
+                                      const Grid &grid,
+                                      const std::vector<uint32_t> &assignment) {
+  if (!hasStates(dataflow)) {
+    return std::nullopt;
+  }
+  std::vector<bool> isLast = lastGradients(dataflow);
+  double elements = 0;
+  double bytes[4] = {}; // by StateKind
+  for (auto [index, tensor] : llvm::enumerate(dataflow.values)) {
+    if (tensor.state == StateKind::None ||
+        (tensor.state == StateKind::Gradient && !isLast[index])) {
+      continue;
+    }
+    const std::vector<Layout> &places = planning.valuePlaces[index];
+    Layout layout;
+    if (places.empty()) {
+      uint32_t split = assignment[planning.siteNodes[tensor.index]];
+      layout = resultLayout(dataflow.sites[tensor.index].nest, grid,
+                            planning.choices[tensor.index]->splits[split],
+                            tensor.number);
+    } else {
+      layout = places[assignment[planning.valueNodes[index]]];
+    }
+    int64_t most = 0;
+    for (const KindMemory &memory : memories) {
+      most = std::max(
+          most, memory.localBytes(grid, layout, tensor.shape, tensor.bits));
+    }
+    bytes[unsigned(tensor.state)] += double(most);
+    if (tensor.state == StateKind::Parameter) {
+      elements += double(tensor.bytes()) * 8 / double(tensor.bits);
+    }
+  }
+  if (elements == 0) {
+    return std::nullopt;
+  }
+  return llvm::formatv("a device keeps {0:F2} bytes of states a parameter: "
+                       "parameters {1:F2}, gradients {2:F2}, states of the "
+                       "optimizer {3:F2}",
+                       (bytes[1] + bytes[2] + bytes[3]) / elements,
+                       bytes[1] / elements, bytes[2] / elements,
+                       bytes[3] / elements)
+      .str();
+}
+
 std::optional<std::string> noteAxisNames(const std::string &mesh,
                                          const DeviceGrid &devices) {
   if (!llvm::StringRef(mesh).contains('=')) {

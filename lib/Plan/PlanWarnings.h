@@ -33,6 +33,14 @@ std::optional<std::string>
 warnOfReplication(const Dataflow &dataflow, const PlanningProblem &planning,
                   const Grid &grid, const std::vector<uint32_t> &assignment);
 
+/// How many bytes a parameter the states of a training step take on the fullest
+/// device; nothing if `dataflow` is none.
+std::optional<std::string> noteStates(const Dataflow &dataflow,
+                                      const PlanningProblem &planning,
+                                      const KindMemories &memories,
+                                      const Grid &grid,
+                                      const std::vector<uint32_t> &assignment);
+
 /// Which names of axes constrain and which do not, if `mesh` has names.
 std::optional<std::string> noteAxisNames(const std::string &mesh,
                                          const DeviceGrid &devices);

@@ -70,6 +70,14 @@ struct GridAnswer {
   CappedChoices capped;     ///< On any of the grids.
 };
 
+/// ExitCode::Usage for what no module can make right.
+Status checkOptions(const PlanOptions &options);
+
+/// The same for ZeRO where `dataflow` has no states of a training step, or
+/// `devices` no axes of data.
+Status checkZero(const Dataflow &dataflow, const PlanOptions &options,
+                 const DeviceGrid &devices);
+
 /// What is asked for, or the machine of a plan that was dropped. CPUs are what
 /// is assumed anyway, as many as are needed, of the same instruction set.
 Expected<Cluster> clusterOf(mlir::ModuleOp module, const PlanOptions &options);

@@ -63,6 +63,7 @@ Expected<PresentPlan> readPlan(ModuleOp module, const Cluster &cluster) {
   PlanRecord known = record->value_or(PlanRecord());
   options.batchDim = known.batchDim;
   options.memoryLimit = known.memoryLimit;
+  options.zero = known.zero.value_or("");
   if (known.maxStrategies > 0) {
     options.maxStrategies = size_t(known.maxStrategies);
   }

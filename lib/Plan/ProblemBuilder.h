@@ -22,6 +22,7 @@
 #include "Choices.h"
 #include "EdgeMatrices.h"
 #include "divisi/Plan/PlanControl.h"
+#include "divisi/Plan/TrainingStates.h"
 #include "divisi/Search/Problem.h"
 
 namespace divisi::plan {
@@ -57,6 +58,8 @@ struct ProblemOptions {
   KindMemories memories = KindMemories(1);
   MemoryDetail memory = MemoryDetail::All;
   size_t maxStrategies = 1024;
+  /// Where the states of a training step rest; nothing: anywhere.
+  std::optional<ZeroDegrees> zero;
   bool names = false; ///< For people who read the problem.
   /// Of earlier problems, if any.
   KeptRouters *routers = nullptr;

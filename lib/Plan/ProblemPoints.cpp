@@ -87,6 +87,9 @@ std::vector<unsigned> ProblemBuilder::placesOf(unsigned index) {
                               places);
     }
   }
+  if (options_.zero && tensor.state != StateKind::None) {
+    maker_.keepZeroPlaces(tensorClass, options_.zero->of(tensor.state), places);
+  }
   if (options_.present && options_.present->values[index]) {
     addOthers(pool.intern(tensorClass, *options_.present->values[index]),
               places);

@@ -49,8 +49,9 @@ private:
 // all of them.
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
-  const auto &[cluster_, grid, stages, batchDim_, memoryLimit_, solver_, seed_,
-               work_, gap_, maxStrategies_, measure, host, control] = options;
+  const auto &[cluster_, grid, stages, batchDim_, memoryLimit_, zero_, recompute_,
+               solver_, seed_, work_, gap_, maxStrategies_, measure, host,
+               control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -62,6 +63,8 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   pipelineStages = stages;
   batchDim = batchDim_;
   memoryLimit = memoryLimit_;
+  zero = zero_;
+  recompute = recompute_;
   solver = solver_;
   seed = seed_;
   work = work_;
@@ -74,8 +77,8 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
 
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
-  auto &[cluster_, grid, stages, batchDim_, memoryLimit_, solver_, seed_, work_,
-         gap_, maxStrategies_, measure, host, control] = options;
+  auto &[cluster_, grid, stages, batchDim_, memoryLimit_, zero_, recompute_, solver_,
+         seed_, work_, gap_, maxStrategies_, measure, host, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -86,6 +89,8 @@ PlanOptions NNPlanPass::planOptions() const {
   stages = pipelineStages;
   batchDim_ = batchDim;
   memoryLimit_ = memoryLimit;
+  zero_ = zero;
+  recompute_ = recompute;
   solver_ = solver;
   seed_ = seed;
   work_ = work;

@@ -33,8 +33,8 @@ VALUES = {
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "memory-limit": "1GiB", "max-axes": "2",
     "mesh": "2", "micro-batches": "2", "pipeline-parallel-size": "2",
-    "seed": "1",
-    "solver": "auto", "tensor-parallel-size": "1", "time-limit": "100",
+    "recompute": "none", "seed": "1", "solver": "auto",
+    "tensor-parallel-size": "1", "time-limit": "100", "zero": "1",
     "work-limit": "100", "random-plans": "1",
 }
 # These say what becomes of a plan; they have tests of their own.

@@ -71,6 +71,8 @@ struct GivenOptions {
   int64_t microBatches = 1;              ///< --micro-batches
   int64_t batchDim = 0;                  ///< --batch-dim
   std::string memoryLimit;               ///< --memory-limit, `70GiB`.
+  std::string zero;                      ///< --zero, `3` or `8,8,64`.
+  std::string recompute = "auto";        ///< --recompute
   std::string solver = "auto";           ///< --solver
   uint64_t seed = 0;                     ///< --seed
   search::GivenLimits limits;            ///< --time-limit, --work-limit

@@ -75,6 +75,9 @@ struct Consumer {
   std::optional<unsigned> stop;
 };
 
+/// What of a training step a tensor is (TrainingStates.h).
+enum class StateKind : uint8_t { None, Parameter, Gradient, Optimizer };
+
 /// A tensor: made by a site, given as an argument, or a global.
 struct DataflowValue {
   /// Where it comes from.
@@ -91,6 +94,9 @@ struct DataflowValue {
   bool isGiven = false;
   /// Of an argument: whether it is an entry's, which the host has.
   bool isInput = false;
+
+  /// What of a training step it is.
+  StateKind state = StateKind::None;
 
   /// Of the whole tensor.
   int64_t bytes() const;

@@ -50,6 +50,13 @@ struct PlanOptions {
   int64_t batchDim = 0;
   /// Bytes per device; without, what a device of the cluster has.
   std::optional<int64_t> memoryLimit;
+  /// Where the states of a training step rest, as parseZero() reads it; empty:
+  /// where the search finds.
+  std::string zero;
+  /// What of the forward pass of a training step is computed again instead of
+  /// kept: `auto`, what pays within the memory limit; `none`; `full`, all that
+  /// may be.
+  std::string recompute = "auto";
   /// One of search::solvers(); `random` draws a legal plan, for tests.
   std::string solver = "auto";
   uint64_t seed = 0;

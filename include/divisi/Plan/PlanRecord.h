@@ -34,11 +34,14 @@ struct PlanRecord {
   std::string roles;                  ///< Per axis: `any data model`.
   int64_t batchDim = 0;               ///< PlanOptions::batchDim
   std::optional<int64_t> memoryLimit; ///< If one was given.
-  int64_t maxStrategies = 0;          ///< PlanOptions::maxStrategies
-  std::string solver;                 ///< PlanOptions::solver
-  int64_t seed = 0;                   ///< PlanOptions::seed
-  int64_t work = 0;                   ///< The budget.
-  double gap = 0;                     ///< The gap that was good enough.
+  std::optional<std::string> zero;    ///< PlanOptions::zero, if given.
+  /// PlanOptions::recompute, of a training step.
+  std::optional<std::string> recompute;
+  int64_t maxStrategies = 0; ///< PlanOptions::maxStrategies
+  std::string solver;        ///< PlanOptions::solver
+  int64_t seed = 0;          ///< PlanOptions::seed
+  int64_t work = 0;          ///< The budget.
+  double gap = 0;            ///< The gap that was good enough.
   /// Operators whose strategy the module had before, which was kept.
   int64_t pinned = 0;
 
@@ -76,6 +79,8 @@ void forEachField(Record &record, Field field) {
   field("roles", record.roles);
   field("batch_dim", record.batchDim);
   field("memory_limit", record.memoryLimit);
+  field("zero", record.zero);
+  field("recompute", record.recompute);
   field("max_strategies", record.maxStrategies);
   field("solver", record.solver);
   field("seed", record.seed);

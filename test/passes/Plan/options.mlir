@@ -36,6 +36,10 @@
 // RUN:   | FileCheck %s --check-prefix=STRATEGIES
 // RUN: not divisi-opt %s --divisi-plan="devices=2 max-axes=0" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=AXES
+// RUN: not divisi-opt %s --divisi-plan="devices=2 recompute=some" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=RECOMPUTE
+// RUN: not divisi-opt %s --divisi-plan="devices=2 zero=1" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=STAGE
 // RUN: divisi-opt %s --divisi-plan="devices=4 solver=random seed=1" > %t.1
 // RUN: divisi-opt %s --divisi-plan="devices=4 solver=random seed=2" > %t.2
 // RUN: not diff -q %t.1 %t.2
@@ -57,6 +61,8 @@
 // CLUSTER: error: {{.*}}abacus
 // DATA: error: the data parallel size 3 does not divide the number of devices, 4
 // WORK: error: the budget of work is -1, expected at least 0
+// RECOMPUTE: error: what is computed again is 'some', expected auto, none or full
+// STAGE: error: ZeRO is for training steps, and the module updates no parameter by a gradient; leave --zero out, or add --train
 // GAP: error: the gap is -0.5, expected at least 0
 // STRATEGIES: error: the most strategies of an operator are 0, expected at least 1
 // AXES: error: the most axes of a grid are 0, expected at least 1

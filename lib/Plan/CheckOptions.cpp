@@ -1,0 +1,72 @@
+//===- CheckOptions.cpp - Options that make no sense ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanningInputs.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace divisi::plan {
+
+Status checkOptions(const PlanOptions &options) {
+  if (options.batchDim < 0) {
+    return makeError(ExitCode::Usage, "the batch dimension is ",
+                     options.batchDim, ", expected at least 0");
+  }
+  if (options.work < 0) {
+    return makeError(ExitCode::Usage, "the budget of work is ", options.work,
+                     ", expected at least 0");
+  }
+  if (!(options.gap >= 0)) {
+    return makeError(ExitCode::Usage, "the gap is ", options.gap,
+                     ", expected at least 0");
+  }
+  constexpr int64_t kMostDevices = Cluster::maxDevices;
+  if (options.pipelineStages < 1 || options.pipelineStages > kMostDevices) {
+    return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
+                     options.pipelineStages, ", expected 1 to ", kMostDevices);
+  }
+  if (options.maxStrategies < 1) {
+    return Status(ExitCode::Usage, "the most strategies of an operator are 0, "
+                                   "expected at least 1");
+  }
+  if (options.recompute != "auto" && options.recompute != "none" &&
+      options.recompute != "full") {
+    return Status(ExitCode::Usage, "what is computed again is '" +
+                                       options.recompute +
+                                       "', expected auto, none or full");
+  }
+  if (options.grid.maxAxes && *options.grid.maxAxes < 1) {
+    return makeError(ExitCode::Usage, "the most axes of a grid are ",
+                     *options.grid.maxAxes, ", expected at least 1");
+  }
+  return Status();
+}
+
+Status checkZero(const Dataflow &dataflow, const PlanOptions &options,
+                 const DeviceGrid &devices) {
+  if (options.zero.empty()) {
+    return Status();
+  }
+  if (Expected<ZeroDegrees> zero = parseZero(options.zero); !zero) {
+    return zero.status();
+  }
+  if (!hasStates(dataflow)) {
+    return Status(ExitCode::Usage,
+                  "ZeRO is for training steps, and the module updates no "
+                  "parameter by a gradient; leave --zero out, or add --train");
+  }
+  if (devices.grid.numPositions() > 1 &&
+      !llvm::is_contained(devices.roles, AxisRole::Data)) {
+    return Status(ExitCode::Usage,
+                  "ZeRO splits states over axes of data, and the grid has "
+                  "none; name one in --mesh, as in data=8, or leave that out");
+  }
+  return Status();
+}
+
+} // namespace divisi::plan

@@ -1,0 +1,226 @@
+//===- TrainingStates.cpp - What a training step keeps --------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Plan/TrainingStates.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <limits>
+
+namespace divisi {
+
+Expected<ZeroDegrees> parseZero(llvm::StringRef text) {
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  llvm::SmallVector<llvm::StringRef, 3> parts;
+  text.split(parts, ',');
+  int64_t numbers[3] = {};
+  bool isGood = parts.size() == 1 || parts.size() == 3;
+  for (size_t i = 0; isGood && i != parts.size(); ++i) {
+    isGood = !parts[i].getAsInteger(10, numbers[i]) &&
+             numbers[i] >= (parts.size() == 1 ? 0 : 1);
+  }
+  if (!isGood || (parts.size() == 1 && numbers[0] > 3)) {
+    return makeError(ExitCode::Usage, "ZeRO '", text.str(),
+                     "': expected a stage from 0 to 3, or over how many "
+                     "devices parameters, gradients and states of the "
+                     "optimizer are split, as in 8,8,64");
+  }
+  if (parts.size() == 3) {
+    return ZeroDegrees{numbers[0], numbers[1], numbers[2]};
+  }
+  auto from = [&](int64_t stage) { return numbers[0] >= stage ? kAll : 1; };
+  return ZeroDegrees{from(3), from(2), from(1)};
+}
+
+namespace plan {
+namespace {
+
+/// Finds them.
+class StateFinder {
+public:
+  explicit StateFinder(Dataflow &dataflow);
+
+  void run();
+
+private:
+  bool isReached(unsigned site) const {
+    return llvm::is_contained(dataflow_.sites[site].batch, true);
+  }
+  bool isCast(unsigned site) const;
+  void followGlobals();
+  void followBatch();
+  void findParameters();
+  void findGradients();
+
+  Dataflow &dataflow_;
+  std::vector<llvm::SmallVector<unsigned, 3>> operands_; ///< Per site: tensors.
+  std::vector<llvm::SmallVector<unsigned, 1>> results_;  ///< The same.
+  /// Per tensor: whether it is replaced; whether it is made of globals alone,
+  /// of which some are replaced; whether the batch meets it, or what is made of
+  /// it so; whether it is made of the batch and of no global.
+  std::vector<bool> isUpdated_, isOfGlobals_, isMet_, isOfBatch_;
+};
+
+} // namespace
+
+StateFinder::StateFinder(Dataflow &dataflow)
+    : dataflow_(dataflow), operands_(dataflow.sites.size()),
+      results_(dataflow.sites.size()), isUpdated_(dataflow.values.size()),
+      isOfGlobals_(dataflow.values.size()), isMet_(dataflow.values.size()),
+      isOfBatch_(dataflow.values.size()) {
+  for (auto [index, site] : llvm::enumerate(dataflow.sites)) {
+    operands_[index].resize(site.nest.operands.size());
+  }
+  for (auto [index, tensor] : llvm::enumerate(dataflow.values)) {
+    if (tensor.kind == DataflowValue::Kind::Result) {
+      results_[tensor.index].push_back(unsigned(index));
+    }
+    for (const Consumer &consumer : tensor.consumers) {
+      if (consumer.kind == Consumer::Kind::Operand) {
+        operands_[consumer.index][consumer.operand] = unsigned(index);
+      } else if (consumer.kind == Consumer::Kind::Update) {
+        isUpdated_[consumer.index] = true;
+      }
+    }
+  }
+}
+
+/// One operand of one shape, in another type.
+bool StateFinder::isCast(unsigned site) const {
+  if (operands_[site].size() != 1 || results_[site].size() != 1) {
+    return false;
+  }
+  const DataflowValue &from = dataflow_.values[operands_[site].front()];
+  const DataflowValue &to = dataflow_.values[results_[site].front()];
+  return from.shape == to.shape && from.bits != to.bits;
+}
+
+/// Sites stand in the order in which they run.
+void StateFinder::followGlobals() {
+  for (auto [index, tensor] : llvm::enumerate(dataflow_.values)) {
+    isOfGlobals_[index] =
+        tensor.kind == DataflowValue::Kind::Global && isUpdated_[index];
+  }
+  auto isConstant = [&](unsigned tensor) {
+    const DataflowValue &value = dataflow_.values[tensor];
+    return value.kind == DataflowValue::Kind::Global ||
+           (value.kind == DataflowValue::Kind::Result &&
+            operands_[value.index].empty());
+  };
+  for (unsigned site = 0; site != dataflow_.sites.size(); ++site) {
+    bool isOf =
+        !isReached(site) &&
+        llvm::all_of(operands_[site],
+                     [&](unsigned tensor) {
+                       return isOfGlobals_[tensor] || isConstant(tensor);
+                     }) &&
+        llvm::any_of(operands_[site],
+                     [&](unsigned tensor) { return isOfGlobals_[tensor]; });
+    for (unsigned result : results_[site]) {
+      isOfGlobals_[result] = isOf;
+    }
+  }
+}
+
+void StateFinder::findParameters() {
+  for (size_t index = dataflow_.values.size(); index-- != 0;) {
+    for (const Consumer &consumer : dataflow_.values[index].consumers) {
+      if (isOfGlobals_[index] && consumer.kind == Consumer::Kind::Operand) {
+        const auto &results = results_[consumer.index];
+        isMet_[index] = isMet_[index] || isReached(consumer.index) ||
+                        llvm::any_of(results, [&](unsigned result) {
+                          return isOfGlobals_[result] && isMet_[result];
+                        });
+      }
+    }
+  }
+  for (auto [index, tensor] : llvm::enumerate(dataflow_.values)) {
+    if (tensor.kind != DataflowValue::Kind::Global || !isUpdated_[index]) {
+      continue;
+    }
+    tensor.state = isMet_[index] ? StateKind::Parameter : StateKind::Optimizer;
+    for (const Consumer &consumer : tensor.consumers) {
+      if (isMet_[index] && consumer.kind == Consumer::Kind::Operand &&
+          isCast(consumer.index) && isMet_[results_[consumer.index].front()]) {
+        tensor.state = StateKind::Optimizer; // a master
+        dataflow_.values[results_[consumer.index].front()].state =
+            StateKind::Parameter;
+      }
+    }
+  }
+}
+
+/// What the batch has made and left, and what is made of that alone.
+void StateFinder::followBatch() {
+  for (unsigned site = 0; site != dataflow_.sites.size(); ++site) {
+    bool isOf = isReached(site);
+    if (!isOf) {
+      for (unsigned operand : operands_[site]) {
+        const DataflowValue &tensor = dataflow_.values[operand];
+        bool isConstant = tensor.kind == DataflowValue::Kind::Result &&
+                          operands_[tensor.index].empty();
+        if (!isConstant && !isOfBatch_[operand]) {
+          isOf = false;
+          break;
+        }
+        isOf |= isOfBatch_[operand];
+      }
+    }
+    for (unsigned result : results_[site]) {
+      isOfBatch_[result] = isOf;
+    }
+  }
+}
+
+/// On the way from the batch to what replaces a parameter, of the size of one.
+void StateFinder::findGradients() {
+  followBatch();
+  std::vector<bool> isWanted(dataflow_.values.size(), false);
+  llvm::SmallSet<int64_t, 16> sizes;
+  for (size_t index = dataflow_.values.size(); index-- != 0;) {
+    DataflowValue &tensor = dataflow_.values[index];
+    if (tensor.state != StateKind::None) {
+      sizes.insert(tensor.bytes() * 8 / tensor.bits);
+    }
+    for (const Consumer &consumer : tensor.consumers) {
+      isWanted[index] =
+          isWanted[index] || consumer.kind == Consumer::Kind::Update ||
+          (consumer.kind == Consumer::Kind::Operand &&
+           !isReached(consumer.index) &&
+           llvm::any_of(results_[consumer.index],
+                        [&](unsigned result) { return isWanted[result]; }));
+    }
+  }
+  for (auto [index, tensor] : llvm::enumerate(dataflow_.values)) {
+    if (isWanted[index] && isOfBatch_[index] &&
+        tensor.state == StateKind::None && !tensor.shape.empty() &&
+        (isReached(tensor.index) || tensor.consumers.size() > 1) &&
+        sizes.contains(tensor.bytes() * 8 / tensor.bits)) {
+      tensor.state = StateKind::Gradient;
+    }
+  }
+}
+
+void StateFinder::run() {
+  followGlobals();
+  findParameters();
+  findGradients();
+}
+
+void findStates(ModuleDataflow &dataflow) { StateFinder(dataflow).run(); }
+
+bool hasStates(const Dataflow &dataflow) {
+  return llvm::any_of(dataflow.values, [](const DataflowValue &tensor) {
+    return tensor.state == StateKind::Gradient;
+  });
+}
+
+} // namespace plan
+} // namespace divisi

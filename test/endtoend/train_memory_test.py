@@ -1,0 +1,140 @@
+"""Memory of training steps: where their states rest, and what of the forward
+pass is computed again instead of kept."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from share import is_sweep
+
+sys.path.insert(0, str(ROOT / "python"))
+import divisi as package  # noqa: E402
+
+USAGE = 2
+STEP = ("--train", "--loss", "cross_entropy", "--optimizer", "adamw", "--lr",
+        0.001)
+MIB = 1 << 20
+
+
+def states(result):
+    """Bytes a parameter: of parameters, gradients and the optimizer."""
+    said = re.search(r"a device keeps ([\d.]+) bytes of states a parameter: "
+                     r"parameters ([\d.]+), gradients ([\d.]+), states of the "
+                     r"optimizer ([\d.]+)", result.err)
+    assert said, result.report("nothing is said of states")
+    total, *parts = map(float, said.groups())
+    assert abs(total - sum(parts)) < 0.02
+    return parts
+
+
+def predicted(divisi, name):
+    text = divisi.path(name).read_text()
+    return int(re.search(r" nanoseconds = (\d+) : i64, peak_bytes",
+                         text).group(1))
+
+
+def held(result):
+    """Mebibytes per device."""
+    return float(re.search(r"a run needs ([\d.]+) MiB per device",
+                           result.err).group(1))
+
+
+@pytest.fixture(scope="module")
+def tiny(generated):
+    return generated("gpt2.py", "--size", "tiny", "--batch", 8, "--seq", 16)
+
+
+# Of N devices: AdamW in f32 keeps 4 + 4 + 8 bytes, each of which may be split.
+@pytest.mark.sample("devices", first=True)
+@pytest.mark.parametrize("devices", [4, 2])
+@pytest.mark.parametrize("zero, split", [
+    ("0", (1, 1, 1)), ("1", (1, 1, 0)), ("2", (1, 0, 0)), ("3", (0, 0, 0)),
+    ("1,2,4", None)])
+def test_stages_keep_what_is_known_of_them(divisi, tiny, zero, split, devices):
+    if split:
+        over = [1 if whole else devices for whole in split]
+    else:
+        over = [min(int(n), devices) for n in zero.split(",")]
+    found = states(divisi("plan", tiny.onnx, *STEP, "--devices", devices,
+                          "--zero", zero, "-o", "p.mlir"))
+    expected = [full / n for full, n in zip((4, 4, 8), over)]
+    assert found == pytest.approx(expected, rel=0.01)
+
+
+def test_a_limit_finds_the_last_stage(divisi, tiny):
+    """Far below what replicated states take, 16 bytes a parameter."""
+    free = divisi("plan", tiny.onnx, *STEP, "--devices", 4, "--zero", 0, "-o",
+                  "p.mlir")
+    tight = divisi("plan", tiny.onnx, *STEP, "--devices", 4, "--memory-limit",
+                   "2.2MiB", "-o", "t.mlir")
+    assert held(tight) <= 2.2 < held(free) / 2
+    assert sum(states(tight)) < 16 / 3
+
+
+MISUSES = [
+    (["--zero", 4], "ZeRO '4': expected a stage from 0 to 3, or over how many "
+     "devices parameters, gradients and states of the optimizer are split, as "
+     "in 8,8,64"),
+    (["--zero", "8,8"], "ZeRO '8,8': expected a stage from 0 to 3"),
+    (["--zero", "8,0,8"], "ZeRO '8,0,8': expected a stage from 0 to 3"),
+    (["--zero", 1, "--mesh", "2x2"],
+     "ZeRO splits states over axes of data, and the grid has none; name one in "
+     "--mesh, as in data=8, or leave that out"),
+    (["--recompute", "some"], "--recompute 'some': expected auto, none or full"),
+]
+
+
+@pytest.mark.parametrize("flags, message", MISUSES)
+def test_misuse_is_told(divisi, tiny, flags, message):
+    assert message in divisi("plan", tiny.onnx, *STEP, *flags, "-o", "p.mlir",
+                             exits=USAGE).err
+
+
+def test_states_are_those_of_steps(divisi, tiny):
+    assert ("ZeRO is for training steps, and the module updates no parameter "
+            "by a gradient; leave --zero out, or add --train" in
+            divisi("plan", tiny.onnx, "--devices", 2, "--zero", 1, "-o",
+                   "p.mlir", exits=USAGE).err)
+
+
+def run(divisi, path, data, steps=3):
+    session = package.Session(package.load(divisi.path(path)))
+    losses = [session.run(data)["loss"].tobytes() for _ in range(steps)]
+    weights = {n: np.array(session.state[n]).tobytes() for n in session.state}
+    return losses, weights
+
+
+@pytest.fixture(scope="module")
+def large(generated):
+    """Activations are most of what its step holds."""
+    return generated("gpt2.py", "--size", "tiny", "--batch", 16, "--seq", 64)
+
+
+@pytest.mark.sample("devices", first=True)
+@pytest.mark.parametrize("devices", [1, 2])
+def test_less_is_kept_and_the_bits_stay(divisi, large, devices):
+    """Within states + 60 % of the activations at most 1.35 times the time, and
+    never slower than computing everything again."""
+    flags = [large.onnx, *STEP, "--devices", devices, "--native", "off"]
+    compiled = divisi("compile", *flags, "--recompute", "none", "--dump-after",
+                      "plan", "-o", "none.divisi")
+    divisi.path(f"{large.name}.plan.mlir").rename(divisi.path("none.mlir"))
+    most = held(divisi("plan", "none.mlir", "-o", "again.mlir"))
+    elements = int(re.search(r"of (\d+) elements", compiled.err).group(1))
+    kept = 16 * elements / MIB / (1 if devices == 1 else 1)
+    limit = kept + 0.6 * (most - kept)
+    said = divisi("compile", *flags, "--memory-limit", f"{limit:.3f}MiB",
+                  "--dump-after", "plan", "-o", "auto.divisi")
+    divisi.path(f"{large.name}.plan.mlir").rename(divisi.path("auto.mlir"))
+    assert "operators of the forward pass run again in the backward pass" in \
+        said.err
+    divisi("plan", *flags, "--recompute", "full", "-o", "full.mlir")
+    once, auto = predicted(divisi, "none.mlir"), predicted(divisi, "auto.mlir")
+    assert once < auto <= 1.35 * once
+    assert auto <= predicted(divisi, "full.mlir")
+    data = dict(np.load(large.inputs))
+    random = np.random.default_rng(0)
+    data["labels"] = random.integers(0, 384, next(iter(data.values())).shape)
+    assert run(divisi, "auto.divisi", data) == run(divisi, "none.divisi", data)
