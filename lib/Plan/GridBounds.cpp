@@ -134,4 +134,18 @@ int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies) {
                                                        : kMostAxes;
 }
 
+bool isHeavy(const PlanningInputs &inputs, const PlanOptions &options) {
+  constexpr size_t kMany = 2500;
+  const Dataflow &dataflow = inputs.dataflow;
+  int64_t globals = 0;
+  for (const DataflowValue &tensor : dataflow.values) {
+    globals += tensor.kind == DataflowValue::Kind::Global ? tensor.bytes() : 0;
+  }
+  return dataflow.sites.size() > kMany && hasStates(dataflow) &&
+         llvm::any_of(inputs.cluster.devices, [&](const DeviceGroup &group) {
+           return globals >
+                  inputs.cluster.memoryLimit(group.kind, options.memoryLimit);
+         });
+}
+
 } // namespace divisi::plan

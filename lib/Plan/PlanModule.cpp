@@ -149,6 +149,9 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
   }
   if (!request.maxAxes) {
     request.maxAxes = mostAxes(inputs.dataflow, options.maxStrategies);
+    if (isHeavy(inputs, options)) {
+      request.maxAxes = 2;
+    }
   }
   Expected<std::vector<DeviceGrid>> grids = gridsOf(inputs, request, options);
   inputs.leavesUnlisted = grids && leavesUnlisted(inputs.cluster, request);

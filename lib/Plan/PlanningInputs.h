@@ -131,6 +131,10 @@ int64_t operatorBound(const PlanningInputs &inputs, const DeviceGrid &grid,
 /// very many together.
 int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies);
 
+/// Whether `inputs` is a training step of many operators that memory constrains
+/// from the start: on three axes the budget ends far from the best plan.
+bool isHeavy(const PlanningInputs &inputs, const PlanOptions &options);
+
 /// Whether operators have more than `maxStrategies` strategies on so many axes.
 bool isCapped(const Dataflow &dataflow, int64_t axes, size_t maxStrategies);
 

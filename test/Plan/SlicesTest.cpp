@@ -173,6 +173,24 @@ TEST_P(SlicesTest, ThreadsGetTheSame) {
   EXPECT_EQ(std::set(seen[0].begin(), seen[0].end()).size(), 8u);
 }
 
+/// Blocks of one kind, then blocks of another, as in a training step.
+TEST_P(SlicesTest, EveryRunOfBlocksIsFound) {
+  std::string text = blocks(6);
+  text.resize(text.rfind("return"));
+  std::string at = "%y5";
+  for (int i = 0; i != 8; ++i) {
+    std::string name = "%t" + std::to_string(i);
+    text += name + (i % 2 ? " = nn.exp " : " = nn.tanh ") + at +
+            " : (tensor<32x64xf32>) -> tensor<32x64xf32>\n";
+    at = name;
+  }
+  text += "return " + at + " : tensor<32x64xf32>\n}\n";
+  module_ = mlir::parseSourceString<mlir::ModuleOp>(text, &context_);
+  ModuleDataflow dataflow = *readDataflow(*module_, 0);
+  EXPECT_EQ(findAllRepeats(dataflow),
+            (std::vector<RepeatedBlocks>{{0, kBlock, 6}, {24, 2, 4}}));
+}
+
 /// Folded and unfolded, the same cost.
 TEST_P(SlicesTest, RepeatedBlocksAreTied) {
   for (int count : {4, 8}) {
