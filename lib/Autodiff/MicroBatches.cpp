@@ -33,8 +33,8 @@ RankedTensorType MicroBatches::wholeOf(RankedTensorType part) const {
   return part.clone(shape);
 }
 
-MicroBatches::MicroBatches(func::FuncOp entry, int64_t count)
-    : entry_(entry), count_(count) {
+MicroBatches::MicroBatches(func::FuncOp entry, int64_t count, bool writesOut)
+    : entry_(entry), count_(count), writesOut_(writesOut) {
   SmallVector<Type> types;
   for (BlockArgument argument : entry.getArguments()) {
     RankedTensorType part = typeOf(argument);
@@ -322,7 +322,7 @@ void MicroBatches::repeat(StepBuilder &b, MutableArrayRef<Value> sums) {
     return;
   }
   findOperators(sums);
-  bool isWritten = count_ <= kWrittenOut;
+  bool isWritten = writesOut_ || count_ <= kWrittenOut;
   Carried all = isWritten ? writeOut(b) : makeLoop(b);
   for (Value &sum : sums) {
     const Value *part = llvm::find(parts_, sum);

@@ -37,7 +37,8 @@ class MicroBatches {
 public:
   /// Of `entry`, which has been made for one batch, `count` of them, at least
   /// one: its arguments that are no scalars have all from now on.
-  MicroBatches(mlir::func::FuncOp entry, int64_t count);
+  /// Many are a loop unless `writesOut`.
+  MicroBatches(mlir::func::FuncOp entry, int64_t count, bool writesOut);
 
   /// How many there are.
   int64_t count() const { return count_; }
@@ -74,6 +75,7 @@ private:
 
   mlir::func::FuncOp entry_;
   int64_t count_;
+  bool writesOut_;
   llvm::SmallVector<nn::SliceOp> firsts_;
   /// What depends on a batch, in order, but slices and updates; sums of it.
   llvm::SmallVector<mlir::Operation *> operators_;

@@ -186,6 +186,9 @@ static Status addRewriting(const GivenOptions &given, RewriteOptions &options) {
 static Status addMicroBatches(const GivenOptions &given,
                               CompileOptions &options) {
   constexpr int64_t kMost = 1024;
+  if (given.train) { // the step takes them
+    return Status();
+  }
   if (given.microBatches < 1 || given.microBatches > kMost) {
     return makeError(ExitCode::Usage, "--micro-batches ", given.microBatches,
                      ": expected a number from 1 to ", kMost);

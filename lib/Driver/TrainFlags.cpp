@@ -63,10 +63,6 @@ TrainFlags::TrainFlags(cl::SubCommand &verb)
              cl::desc("the steps in which it rises from 0 (default: 0)")),
       steps("lr-steps", cl::sub(verb), on(ActsOn::Train), cl::value_desc("N"),
             cl::init(0), cl::desc("the step at which it has fallen to 0")),
-      microBatches("micro-batches", cl::sub(verb), on(ActsOn::Train),
-                   cl::value_desc("N"), cl::init(1),
-                   cl::desc("a step takes N batches of the model's shapes, one "
-                            "after the other (default: 1)")),
       lossScale("loss-scale", cl::sub(verb), on(ActsOn::Train),
                 cl::value_desc("X"), cl::init(0),
                 cl::desc("what gradients are scaled by at first (default: "
@@ -109,7 +105,6 @@ void TrainFlags::fill(GivenOptions &options) const {
   given.schedule = schedule;
   given.warmup = warmup;
   given.steps = steps;
-  given.microBatches = microBatches;
   given.lossScale = lossScale;
   given.seed = seed;
   given.skipNonfinite = skipNonfinite;
@@ -125,11 +120,11 @@ void TrainFlags::fill(GivenOptions &options) const {
   options.weightDecay = number(weightDecay);
   // A list's & is that of its values.
   std::reference_wrapper<const cl::Option> all[] = {
-      loss,           lossOf,        labels,  shiftLabels,  ignoreIndex,
-      labelSmoothing, optimizer,     rate,    momentum,     nesterov,
-      beta1,          beta2,         epsilon, weightDecay,  clipNorm,
-      schedule,       warmup,        steps,   microBatches, lossScale,
-      seed,           skipNonfinite, noDecay, only,         freeze};
+      loss,           lossOf,    labels,  shiftLabels, ignoreIndex,
+      labelSmoothing, optimizer, rate,    momentum,    nesterov,
+      beta1,          beta2,     epsilon, weightDecay, clipNorm,
+      schedule,       warmup,    steps,   lossScale,   seed,
+      skipNonfinite,  noDecay,   only,    freeze};
   for (const cl::Option &flag : all) {
     if (flag.getNumOccurrences()) {
       options.trainFlags.push_back(("--" + flag.ArgStr).str());

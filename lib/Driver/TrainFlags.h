@@ -43,7 +43,6 @@ struct TrainFlags {
   llvm::cl::opt<std::string> schedule;
   llvm::cl::opt<int64_t> warmup;
   llvm::cl::opt<int64_t> steps;
-  llvm::cl::opt<int64_t> microBatches;
   llvm::cl::opt<double> lossScale;
   llvm::cl::opt<int64_t> seed;
   llvm::cl::opt<bool> skipNonfinite;

@@ -26,7 +26,7 @@ VALUES = {
     "optimizer": "adamw", "lr": "0.1", "momentum": "0", "nesterov": "false",
     "beta1": "0", "beta2": "0", "epsilon": "0", "weight-decay": "0.1",
     "lr-schedule": "linear", "lr-warmup": "1", "lr-steps": "9",
-    "micro-batches": "2", "loss-scale": "8", "skip-nonfinite": "true",
+    "loss-scale": "8", "skip-nonfinite": "true",
     "dropout-seed": "1",
     "clip-norm": "1", "no-decay": "w", "train-only": "w", "freeze": "w",
     "rewrite": "search", "rewrite-class": "bit-exact",

@@ -66,6 +66,9 @@ struct TrainOptions {
   /// How many batches of the model's shapes a step takes, as one of so many
   /// times the first extent.
   int64_t microBatches = 1;
+  /// Whether all of them are written out, as stages of a pipeline need them;
+  /// otherwise many are a loop.
+  bool writesOut = false;
   /// Gradients are of the loss times this at first, which doubles after 2000
   /// steps and halves where a gradient is not finite; 0: they are of the loss.
   double lossScale = 0;
