@@ -169,15 +169,13 @@ void StateFlags::fill(GivenOptions &options) const {
 PlanFlags::PlanFlags(cl::SubCommand &verb)
     : rewrite("rewrite", cl::sub(verb), on(ActsOn::Rewrite),
               cl::value_desc("off|greedy|search|joint"), cl::init("joint"),
-              cl::desc("apply proved rules: for the program with the cheapest "
-                       "plan (joint, the default), for the cheapest program "
-                       "(search), where they take less (greedy), or none "
-                       "(off)")),
+              cl::desc("apply proved rules: for the cheapest plan (joint, the "
+                       "default) or program (search), where they take less "
+                       "(greedy), or none (off)")),
       rewriteClass("rewrite-class", cl::sub(verb), on(ActsOn::Rewrite),
                    cl::value_desc("bit-exact|reassociates"),
                    cl::init("reassociates"),
-                   cl::desc("with search or joint: how rules may change "
-                            "numbers")),
+                   cl::desc("with search or joint: how numbers may change")),
       devices("devices", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("N"),
               cl::init(0),
               cl::desc("number of devices (1 to 4096; default: all of the "

@@ -47,7 +47,6 @@ static Expected<Cluster> describedCluster(ModuleOp module,
   }
   const GridRequest &request = options.grid;
   if (!request.devices && !request.mesh.empty()) {
-    // What is no mesh is told later.
     devices = std::min(meshPositions(request.mesh).value_or(1), kMostDevices);
     devices = std::min(devices * options.pipelineStages, kMostDevices);
   } else if (!request.devices && !module.getOps<spmd::GridOp>().empty()) {
@@ -391,12 +390,12 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   Expected<PlanReport> report = mayRecompute(module, options)
                                     ? planRecomputing(module, options)
                                     : planOnce(module, options);
-  if (report && options.pipelineStages > 1) {
-    report->lowerBound = 0; // it was of one grid
-    Status status = placeStages(module, options.pipelineStages);
-    return status.isOk() ? report : status;
+  if (!report || options.pipelineStages == 1) {
+    return report;
   }
-  return report;
+  report->lowerBound = 0; // it was of one grid
+  Status status = placeStages(module, options.pipelineStages);
+  return status.isOk() ? std::move(report) : Expected<PlanReport>(status);
 }
 
 Expected<PlanReport> plan::planOnce(ModuleOp module,
