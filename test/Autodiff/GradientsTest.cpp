@@ -358,9 +358,9 @@ TEST_F(GradientsTest, OperatorsWithoutOneAreNamed) {
       %r = nn.dequantize %0, %s {axis = 0, block = 1}
           : (tensor<2xi8>, tensor<1xT>) -> tensor<2xT>)"));
   EXPECT_EQ(message,
-            "'nn.dequantize' op has no gradient, and what is trained depends "
-            "on it: freeze all that comes before it, or write it with "
-            "operators that have one");
+            "'nn.dequantize' op is of a quantized model, whose codes do not "
+            "change smoothly: train the model as it was before, or freeze all "
+            "that comes before this");
   EXPECT_FALSE(isDerived("%x: tensor<2xT>", R"(
       %i = nn.constant dense<1> : tensor<2xi64>
       %r = nn.scatter %x, %i, %x {batch_dims = 0, kind = "mul"}
