@@ -96,6 +96,23 @@ def test_mixed_precision_keeps_masters(divisi, name, precision):
     assert miss < 0.1 * total
 
 
+def test_scales_that_are_too_large_shrink(divisi):
+    """A step whose gradients overflow is none; the next has half the scale."""
+    case = Trained("gpt2", "adamw")
+    divisi("compile", case.onnx, *case.flags(), "--precision", "f16",
+           "--loss-scale", 2 ** 30, "--devices", 2, "-o", "m.divisi")
+    session = package.Session(package.load(divisi.path("m.divisi")))
+    results = [session.run(case.data()) for _ in range(14)]
+    skipped = [bool(r["skipped"]) for r in results]
+    count = skipped.index(False)
+    assert 5 < count < 12 and not any(skipped[count:])
+    losses = [float(r["loss"]) for r in results]
+    assert len(set(losses[:count + 1])) == 1
+    assert losses[count:] == sorted(losses[count:], reverse=True)
+    assert float(session.state["optimizer.scale_exponent"]) == -count
+    assert float(session.state["optimizer.steps"]) == 14 - count
+
+
 @pytest.mark.sample("name", "count")
 @pytest.mark.parametrize("devices", [3, 1])
 @pytest.mark.parametrize("count", [8, 4])
