@@ -66,7 +66,7 @@ def check_steps(artifact, case):
         assert miss <= allowed["weights"] * total
 
 
-@pytest.mark.sample("name")
+@pytest.mark.sample(slow=True, first=True)
 @pytest.mark.parametrize("precision", ["bf16", "f16"])
 @pytest.mark.parametrize("name", ["gpt2", "bert", "vit"])
 def test_mixed_precision_keeps_masters(divisi, name, precision):
@@ -96,6 +96,7 @@ def test_mixed_precision_keeps_masters(divisi, name, precision):
     assert miss < 0.1 * total
 
 
+@pytest.mark.whole
 def test_scales_that_are_too_large_shrink(divisi):
     """A step whose gradients overflow is none; the next has half the scale."""
     case = Trained("gpt2", "adamw")
@@ -113,7 +114,7 @@ def test_scales_that_are_too_large_shrink(divisi):
     assert float(session.state["optimizer.steps"]) == 14 - count
 
 
-@pytest.mark.sample("name", "count")
+@pytest.mark.sample("count", slow=True, first=True)
 @pytest.mark.parametrize("devices", [3, 1])
 @pytest.mark.parametrize("count", [8, 4])
 @pytest.mark.parametrize("name", ["gpt2", "bert", "vit"])
@@ -128,6 +129,7 @@ def test_micro_batches_are_one_batch(divisi, name, count, devices):
     check_steps(divisi.path("m.divisi"), case)
 
 
+@pytest.mark.sample(slow=True)
 @pytest.mark.parametrize("count", [3, 8])
 def test_running_statistics_follow_micro_batches(divisi, count):
     """One after the other, as a step of each would have left them."""
@@ -150,6 +152,7 @@ def test_running_statistics_follow_micro_batches(divisi, count):
                                    1e-6)
 
 
+@pytest.mark.whole
 def test_artifacts_do_not_grow_with_micro_batches(divisi):
     case = Trained("gpt2", "adamw")
     sizes = []
@@ -299,7 +302,8 @@ def dropping(divisi, shape, ratio):
         helper.make_opsetid("", 18)]), divisi.path("m.onnx"))
 
 
-@pytest.mark.parametrize("devices", [1, 2, 3, 4])
+@pytest.mark.sample(slow=True)
+@pytest.mark.parametrize("devices", [3, 1, 2, 4])
 def test_dropout_is_the_same_on_any_devices(divisi, devices):
     """Bit for bit, as Philox says that it is."""
     shape, ratio, seed = (7, 9, 5), 0.25, 3 << 32 | 5
