@@ -188,8 +188,7 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
       maxAxes("max-axes", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("N"),
               cl::init(0),
               cl::desc("the maximum number of axes of a searched grid "
-                       "(default: 4, 3 for large models, 2 for large "
-                       "training steps)")),
+                       "(default: 4; 2 or 3 for large models)")),
       dataParallel("data-parallel-size", cl::sub(verb), on(ActsOn::Plan),
                    cl::value_desc("N"), cl::init(0),
                    cl::desc("how many ways the batch is split (default: "

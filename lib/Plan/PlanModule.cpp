@@ -147,10 +147,9 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
     request.tensorParallel = 1; // all axes are for data
   }
   if (!request.maxAxes) {
-    request.maxAxes = mostAxes(inputs.dataflow, options.maxStrategies);
-    if (isHeavy(inputs, options)) {
-      request.maxAxes = 2;
-    }
+    request.maxAxes = isHeavy(inputs, options)
+                          ? 2
+                          : mostAxes(inputs.dataflow, options.maxStrategies);
   }
   Expected<std::vector<DeviceGrid>> grids = gridsOf(inputs, request, options);
   inputs.leavesUnlisted = grids && leavesUnlisted(inputs.cluster, request);

@@ -178,7 +178,9 @@ void RecomputeReader::findValues() {
   valueOf_.assign(count, kNone);
   for (auto [index, tensor] : llvm::enumerate(dataflow_.values)) {
     unsigned root = reading_.roots[index];
-    lastForward_[root] = std::max(lastForward_[root], tensor.begin);
+    if (tensor.begin <= reading_.turn) {
+      lastForward_[root] = std::max(lastForward_[root], tensor.begin);
+    }
     for (const Consumer &consumer : tensor.consumers) {
       addUse(root, consumer);
     }
