@@ -125,7 +125,7 @@ static Segment readersOf(const Segment &segment, const nn::KnownValues &known) {
       }
     }
   }
-  Segment list = readers.takeVector();
+  Segment list(readers.begin(), readers.end());
   llvm::sort(list, [](mlir::Operation *a, mlir::Operation *b) {
     return a->isBeforeInBlock(b);
   });
