@@ -21,7 +21,7 @@ COLORS = {"gpt": "#1f5fa8", "resnet": "#b4501e"}
 def commands():
     """The commands of the page's examples, each as one line."""
     section = PAGE.read_text().split("## Two examples")[1]
-    lines = re.findall(r"^    (.*(?:\\\n.*)*)$", section, re.M)
+    lines = re.findall(r"^    ((?:.*\\\n)*.*)$", section, re.M)
     return [re.sub(r"\\\n\s*", "", line) for line in lines]
 
 

@@ -62,6 +62,7 @@ void TrainReport::writeJson(const StepResult &result) const {
   text += ", \"bytes_per_device\": " + std::to_string(run_.memoryBytes);
   jsonOut() << text << "}\n";
   jsonOut().flush(); // who reads it may end the process
+  flushConsole();
 }
 
 /// `[#####     ] `

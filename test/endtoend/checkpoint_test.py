@@ -258,6 +258,8 @@ def test_checkpoints_of_others(ready):
 
 def test_a_full_disk_ends_the_run(ready):
     """What was saved before stays, and nothing of the rest."""
+    # Native code is a file in memory, which would be too large as well.
+    compile_classifier(ready, flags=[*STEP, "--native", "off"])
     train(ready, "--steps", 3)
 
     def little_room():

@@ -2,15 +2,12 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
 from conftest import ROOT, assert_close, load, model
-from trained_models import EXPECTED, STEPS, Trained, norm
-
-sys.path.insert(0, str(ROOT / "python"))
-import divisi as package  # noqa: E402
+from train_test import check_steps
+from trained_models import Trained
 
 USAGE, CONTENT = 2, 4
 NAMES = ["gpt2", "t5", "resnet", "bert", "llama", "vit", "segformer"]
@@ -50,19 +47,9 @@ def test_batches_are_those_of_single_calls(divisi, name, shape):
 def test_steps_are_those_of_pytorch(divisi, name, optimizer, devices, stages):
     """Each weight and its state rest on one stage."""
     case = Trained(name, optimizer)
-    expected = json.loads(EXPECTED.read_text())[name][optimizer]
     divisi("compile", case.onnx, *case.flags(), "--devices", devices,
            *pipeline(stages), "-o", "m.divisi")
-    session = package.Session(package.load(divisi.path("m.divisi")))
-    weights = {n: np.array(session.state[n]) for n in expected["moved"]}
-    data = case.data()
-    losses = [float(session.run(data)["loss"]) for _ in range(STEPS)]
-    np.testing.assert_allclose(losses, expected["losses"], rtol=1e-4,
-                               atol=1e-5 * losses[0])
-    total = np.sqrt(sum(m * m for m in expected["moved"].values()))
-    for weight, moved in expected["moved"].items():
-        found = norm(np.array(session.state[weight]) - weights[weight])
-        assert abs(found - moved) <= 3e-3 * total, weight
+    check_steps(divisi.path("m.divisi"), case)
 
 
 def stages_of(text):
