@@ -94,8 +94,10 @@ TEST_F(MarkTrainedTest, NumbersTellMasks) {
 }
 
 TEST_F(MarkTrainedTest, UseTellsWhatIsNoWeight) {
-  EXPECT_EQ(reason("tensor<4x4xf32> {nn.statistic}", kAdded),
-            "running statistics");
+  EXPECT_EQ(
+      reason("tensor<4x4xf32> {nn.statistic}", kAdded),
+      "running statistics, which stay as they are: export in training mode "
+      "to have them follow the batches");
   EXPECT_EQ(reason("tensor<4x4xf32>", R"(
       %g = nn.read @g : tensor<4x4xf32>
       %1 = nn.floor %g : (tensor<4x4xf32>) -> tensor<4x4xf32>

@@ -425,7 +425,7 @@ def test_a_process_that_stops_is_named(divisi, endless):
 
 def test_a_process_that_stops_at_the_end(divisi, mlp, endless):
     """When all is done but MPI's own end; the launcher does not wait for it."""
-    launcher, first, _ = endless("--timeout", "1000", "--repeat", "500")
+    launcher, first, _ = endless("--timeout", "1000", "--repeat", "1500")
     while "wrote y.npz" not in (line := launcher.stderr.readline()):
         assert line, "it ended without a word"
     try:
