@@ -104,8 +104,9 @@ def test_weights_that_have_a_row_for_each_output_are_merged(divisi, generated):
     m = generated("llama.py", "--layers", 1, "--size", "8b", "--batch", 1, "--seq",
                   128, "--width", 1024, "--heads", 16, "--vocabulary", 4096,
                   "--dtype", "f32", "--weightless")
-    assert "merge-matmuls-by-rows-of-weights" in divisi(
-        "plan", m.onnx, "--cluster", "dgx-h100:2", "--gpu", "off", "-o", "-").out
+    text = divisi("plan", m.onnx, "--cluster", "dgx-h100:2", "--gpu", "off",
+                  "-o", "-").out
+    assert re.search(r'"(merge|stack)-matmuls-by-rows-of-weights"', text)
 
 
 def test_joint_is_the_default(divisi):
@@ -382,7 +383,7 @@ def recurrent_cell(divisi, rows=16, width=256, gates=8):
 
 def test_merged_products_have_views_for_results(divisi):
     """So that merging pays wherever nothing is fused into the products."""
-    recurrent_cell(divisi)
+    recurrent_cell(divisi, rows=1)
     times, results = {}, {}
     for mode in "off", "search", "joint":
         divisi("compile", "cell.onnx", "--cluster", "cpu:1", "--rewrite", mode,
