@@ -26,7 +26,7 @@ def repeated(tensors, batches):
             for name, value in tensors.items()}
 
 
-@pytest.mark.sample("name", slow=True, first=True)
+@pytest.mark.sample(slow=True, first=True)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_batches_are_those_of_single_calls(divisi, name, shape):
@@ -40,7 +40,7 @@ def test_batches_are_those_of_single_calls(divisi, name, shape):
                  repeated(load(m.outputs), batches))
 
 
-@pytest.mark.sample("name", slow=True, first=True)
+@pytest.mark.sample(slow=True, first=True)
 @pytest.mark.parametrize("devices, stages", [(4, 2), (3, 3), (2, 2)])
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 @pytest.mark.parametrize("name", ["gpt2", "t5", "bert", "vit"])

@@ -80,7 +80,8 @@ def small(folder):
 
 @pytest.fixture(scope="session")
 def long(folder):
-    return divisi.load(compile_file(long_chain(), folder / "long.divisi"))
+    return divisi.load(compile_file(long_chain(), folder / "long.divisi",
+                                    "--rewrite", "off"))
 
 
 @pytest.fixture(scope="session")
