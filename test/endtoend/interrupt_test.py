@@ -136,11 +136,12 @@ def test_second_signal_ends_at_once(tmp_path, start, mlp):
 
 
 def test_before_the_first_plan_there_is_none(start, generated):
-    m = generated("gpt2.py", "--size", "tiny", "--batch", 2, "--seq", 16)
-    # Of several programs the first could have a plan by then.
-    run = start("compile", m.onnx, "--devices", 64, "--rewrite", "off", "-o",
-                "m.divisi")
-    run.wait_for(r"plan +\d+\.\d s  building the problem")
+    # So large that its first problem is still built when the stage is shown.
+    m = generated("gpt2.py", "--size", "xl", "--batch", 8, "--seq", 128,
+                  "--weightless")
+    run = start("plan", m.onnx, "--devices", 64, "--rewrite", "off", "-o",
+                "p.mlir")
+    run.wait_for(r"plan +\d+\.\d s")
     run.signal(signal.SIGINT)
     code, _ = run.end()
     assert code == NO_PLAN, run.err
