@@ -135,11 +135,15 @@ def test_second_signal_ends_at_once(tmp_path, start, mlp):
     assert run.end()[0] == -signal.SIGTERM
 
 
-def test_before_the_first_plan_there_is_none(start, generated):
-    # So large that its first problem is still built when the stage is shown.
-    m = generated("gpt2.py", "--size", "xl", "--batch", 8, "--seq", 128,
-                  "--weightless")
-    run = start("plan", m.onnx, "--devices", 64, "--rewrite", "off", "-o",
+@pytest.fixture
+def large(generated):
+    """So large that its first problem is still built when that is shown."""
+    return generated("gpt2.py", "--size", "xl", "--batch", 8, "--seq", 128,
+                     "--weightless")
+
+
+def test_before_the_first_plan_there_is_none(start, large):
+    run = start("plan", large.onnx, "--devices", 64, "--rewrite", "off", "-o",
                 "p.mlir")
     run.wait_for(r"plan +\d+\.\d s")
     run.signal(signal.SIGINT)
@@ -147,6 +151,14 @@ def test_before_the_first_plan_there_is_none(start, generated):
     assert code == NO_PLAN, run.err
     assert ("divisi: error: interrupted while the planning problem was built, "
             "before the first plan") in run.err
+
+
+def test_what_takes_long_is_shown(start, large):
+    run = start("plan", large.onnx, "--devices", 64, "--rewrite", "off", "-o",
+                "p.mlir")
+    run.wait_for(r"plan +\d+\.\d s  building the problem")
+    run.signal(signal.SIGINT)
+    assert run.end()[0] in (0, NO_PLAN), run.err
 
 
 def test_where_nothing_can_be_kept_the_first_signal_ends_it(start):
