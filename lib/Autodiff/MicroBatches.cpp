@@ -8,6 +8,7 @@
 
 #include "MicroBatches.h"
 
+#include "dialects/NN/Batches.h"
 #include "dialects/NN/Bodies.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,11 +27,7 @@ static RankedTensorType typeOf(Value value) {
 }
 
 RankedTensorType MicroBatches::wholeOf(RankedTensorType part) const {
-  SmallVector<int64_t> shape(part.getShape());
-  if (!shape.empty()) {
-    shape.front() *= count_;
-  }
-  return part.clone(shape);
+  return nn::typeOfBatches(part, count_);
 }
 
 MicroBatches::MicroBatches(func::FuncOp entry, int64_t count, bool writesOut)
@@ -52,23 +49,11 @@ MicroBatches::MicroBatches(func::FuncOp entry, int64_t count, bool writesOut)
                             .getFunctionType(types, entry.getResultTypes()));
 }
 
-/// Batch `number` of `whole`.
-static nn::SliceOp sliceBatch(OpBuilder &builder, Value whole, int64_t count,
-                              int64_t number) {
-  SmallVector<int64_t> limits(typeOf(whole).getShape());
-  SmallVector<int64_t> starts(limits.size()), steps(limits.size(), 1);
-  int64_t extent = limits.front() / count;
-  starts.front() = number * extent;
-  limits.front() = (number + 1) * extent;
-  Location location = NameLoc::get(builder.getStringAttr("micro_batch"));
-  return nn::SliceOp::create(builder, location, whole, starts, limits, steps);
-}
-
 Value MicroBatches::first(OpBuilder &builder, Value whole) {
   if (count_ == 1 || typeOf(whole).getRank() == 0) {
     return whole;
   }
-  firsts_.push_back(sliceBatch(builder, whole, count_, 0));
+  firsts_.push_back(nn::sliceBatch(builder, whole, count_, 0));
   return firsts_.back().getY();
 }
 
@@ -176,7 +161,7 @@ MicroBatches::Carried MicroBatches::writeOut(StepBuilder &b) {
   }
   for (int64_t number = 1; number < count_; ++number) {
     carried = addBatch(b.builder(), carried, IRMapping(), [&](nn::SliceOp one) {
-      return sliceBatch(b.builder(), one.getX(), count_, number).getY();
+      return nn::sliceBatch(b.builder(), one.getX(), count_, number).getY();
     });
   }
   return carried;
@@ -248,7 +233,7 @@ void MicroBatches::fillBody(func::FuncOp body, ArrayRef<Value> outside,
   Block &block = body.getBody().front();
   OpBuilder end = OpBuilder::atBlockEnd(&block);
   func::ReturnOp::create(end, body.getLoc());
-  StepBuilder b(body, "micro_batch");
+  StepBuilder b(body, nn::kBatchNode);
   IRMapping mapping;
   for (Operation *op : operators_) {
     for (Value operand : op->getOperands()) {

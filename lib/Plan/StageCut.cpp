@@ -8,6 +8,7 @@
 
 #include "StageCut.h"
 
+#include "dialects/NN/Batches.h"
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/Shapes.h"
 #include "dialects/SPMD/Strategy.h"
@@ -22,10 +23,6 @@ namespace divisi::plan {
 
 /// The most layers between which stages are cut: nodes are joined to so many.
 static constexpr size_t kMostLayers = 96;
-
-/// What takes micro-batches out of inputs, and joins their results, is called
-/// so: it is where its users or operands are.
-static constexpr StringLiteral kBatchNode = "micro_batch";
 
 /// Those of which the results are made are nodes; operators without a name
 /// belong to the one before. Others, which training has derived from them, have
@@ -49,7 +46,8 @@ void StageCut::findNodes(func::FuncOp entry) {
   std::optional<size_t> last;
   for (Operation &op : entry.front()) {
     std::string name = nn::nodeName(op.getLoc());
-    if (!forward.contains(&op) || isa<nn::ReadOp>(op) || name == kBatchNode) {
+    if (!forward.contains(&op) || isa<nn::ReadOp>(op) ||
+        name == nn::kBatchNode) {
       continue;
     }
     if (!name.empty() || !last) {

@@ -14,6 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Batches.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
 #include "passes/Plan/Passes.h"
 
@@ -71,33 +73,19 @@ LogicalResult MicroBatchesPass::check(func::FuncOp entry) {
   return success();
 }
 
-/// Gives `entry` arguments of all batches: slices of the first, and `count` of
-/// each, in the order of the arguments.
-static nn::SliceOp sliceOf(OpBuilder &builder, Value whole, int64_t count,
-                           int64_t number) {
-  SmallVector<int64_t> limits(typeOf(whole).getShape());
-  SmallVector<int64_t> starts(limits.size()), steps(limits.size(), 1);
-  int64_t extent = limits.front() / count;
-  starts.front() = number * extent;
-  limits.front() = (number + 1) * extent;
-  Location location = NameLoc::get(builder.getStringAttr("micro_batch"));
-  return nn::SliceOp::create(builder, location, whole, starts, limits, steps);
-}
-
 /// Its arguments that are no scalars have all batches from now on; their slices
 /// for the first one are what takes their place.
 SmallVector<Value> MicroBatchesPass::widenArguments(func::FuncOp entry) {
   SmallVector<Value> firsts;
   OpBuilder builder = OpBuilder::atBlockBegin(&entry.front());
   for (BlockArgument argument : entry.getArguments()) {
-    SmallVector<int64_t> shape(typeOf(argument).getShape());
-    if (shape.empty()) {
+    RankedTensorType one = typeOf(argument);
+    if (one.getRank() == 0) {
       firsts.push_back(argument);
       continue;
     }
-    shape.front() *= count;
-    argument.setType(typeOf(argument).clone(shape));
-    nn::SliceOp first = sliceOf(builder, argument, count, 0);
+    argument.setType(nn::typeOfBatches(one, count));
+    nn::SliceOp first = nn::sliceBatch(builder, argument, count, 0);
     argument.replaceAllUsesExcept(first.getY(), first);
     firsts.push_back(first.getY());
   }
@@ -125,7 +113,8 @@ void MicroBatchesPass::repeat(func::FuncOp entry) {
     IRMapping mapping;
     for (auto [first, argument] : llvm::zip(firsts, entry.getArguments())) {
       if (first != argument) {
-        mapping.map(first, sliceOf(builder, argument, count, number).getY());
+        mapping.map(first,
+                    nn::sliceBatch(builder, argument, count, number).getY());
       }
     }
     for (Operation *op : batch) {
@@ -137,8 +126,8 @@ void MicroBatchesPass::repeat(func::FuncOp entry) {
   }
   SmallVector<Type> types;
   for (auto [i, parts] : llvm::enumerate(results)) {
-    Location location = NameLoc::get(builder.getStringAttr("micro_batch"));
-    Value whole = nn::ConcatOp::create(builder, location, parts, 0);
+    Value whole =
+        nn::ConcatOp::create(builder, nn::batchLocation(builder), parts, 0);
     end->setOperand(unsigned(i), whole);
     types.push_back(whole.getType());
   }
@@ -151,7 +140,7 @@ void MicroBatchesPass::runOnOperation() {
     return;
   }
   for (auto entry : getOperation().getOps<func::FuncOp>()) {
-    if (!nn::isEntry(entry) || !entry.isPublic()) {
+    if (!nn::isEntry(entry) || nn::isBody(entry)) {
       continue;
     }
     if (failed(check(entry))) {

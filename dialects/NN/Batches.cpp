@@ -1,0 +1,36 @@
+//===- Batches.cpp - Micro-batches in one tensor --------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NN/Batches.h"
+
+using namespace mlir;
+using namespace divisi;
+
+Location nn::batchLocation(Builder &builder) {
+  return NameLoc::get(builder.getStringAttr(kBatchNode));
+}
+
+RankedTensorType nn::typeOfBatches(RankedTensorType one, int64_t count) {
+  SmallVector<int64_t> shape(one.getShape());
+  if (!shape.empty()) {
+    shape.front() *= count;
+  }
+  return one.clone(shape);
+}
+
+nn::SliceOp nn::sliceBatch(OpBuilder &builder, Value whole, int64_t count,
+                           int64_t number) {
+  auto type = cast<RankedTensorType>(whole.getType());
+  SmallVector<int64_t> limits(type.getShape());
+  SmallVector<int64_t> starts(limits.size()), steps(limits.size(), 1);
+  int64_t extent = limits.front() / count;
+  starts.front() = number * extent;
+  limits.front() = (number + 1) * extent;
+  return SliceOp::create(builder, batchLocation(builder), whole, starts, limits,
+                         steps);
+}

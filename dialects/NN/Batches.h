@@ -1,0 +1,39 @@
+//===- Batches.h - Micro-batches in one tensor ------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Micro-batches lie behind each other in dim 0 of an input:
+//
+//   %0 = nn.slice %x [0, 4)    of %x, which has 8 rows, the first of two
+//   %1 = nn.slice %x [4, 8)    the second
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_DIALECTS_NN_BATCHES_H
+#define DIVISI_DIALECTS_NN_BATCHES_H
+
+#include "dialects/NN/NN.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace divisi::nn {
+
+/// What operators are called that take batches out of inputs, or join results.
+inline constexpr llvm::StringLiteral kBatchNode = "micro_batch";
+/// The location of one that `builder` makes.
+mlir::Location batchLocation(mlir::Builder &builder);
+
+/// The type of `count` tensors of type `one`; of a scalar, which all batches
+/// have in common, `one`.
+mlir::RankedTensorType typeOfBatches(mlir::RankedTensorType one, int64_t count);
+/// Batch `number` of the `count` in `whole`, which is no scalar.
+SliceOp sliceBatch(mlir::OpBuilder &builder, mlir::Value whole, int64_t count,
+                   int64_t number);
+
+} // namespace divisi::nn
+
+#endif // DIVISI_DIALECTS_NN_BATCHES_H
