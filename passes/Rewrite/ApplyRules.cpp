@@ -11,8 +11,7 @@
 #include "dialects/NN/Locations.h"
 #include "divisi/Rewrite/Apply.h"
 #include "divisi/Rewrite/RuleRecord.h"
-#include "divisi/Rules/Shipped.h"
-#include "passes/Rewrite/Passes.h"
+#include "passes/Rewrite/SearchedRules.h"
 #include "passes/StatusDiagnostic.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,12 +27,6 @@ using namespace mlir;
 
 namespace {
 
-/// What is applied, and the axioms that say what commutes.
-struct Chosen {
-  std::vector<rewrite::ProvedRule> rules;
-  std::vector<rewrite::Rule> axioms;
-};
-
 class ApplyRulesPass : public divisi::impl::ApplyRulesBase<ApplyRulesPass> {
 public:
   using ApplyRulesBase::ApplyRulesBase;
@@ -42,7 +35,7 @@ public:
   void runOnOperation() override;
 
 private:
-  Expected<Chosen> choose();
+  Expected<ChosenRules> choose();
 
   SharedRules own_;
 };
@@ -120,30 +113,25 @@ static void remarkOn(const rewrite::Place &place) {
   }
 }
 
-/// The rules that are proved, or those of them that every compilation applies.
-static Expected<Chosen> load(bool always) {
-  auto axioms = rewrite::shippedAxioms();
-  if (!axioms) {
-    return axioms.status();
+/// The rules that every compilation applies.
+static Expected<ChosenRules> rulesForAll() {
+  Expected<ChosenRules> chosen = provedRules();
+  if (chosen) {
+    chosen->rules = rewrite::rulesForAll(chosen->rules);
   }
-  auto proved = rewrite::provedRules(*axioms);
-  if (!proved) {
-    return proved.status();
-  }
-  return Chosen{always ? rewrite::rulesForAll(*proved) : std::move(*proved),
-                std::move(*axioms)};
+  return chosen;
 }
 
-Expected<Chosen> ApplyRulesPass::choose() {
+Expected<ChosenRules> ApplyRulesPass::choose() {
   if (always) {
-    static const Expected<Chosen> once = load(true);
-    Expected<Chosen> chosen = once;
+    static const Expected<ChosenRules> once = rulesForAll();
+    Expected<ChosenRules> chosen = once;
     if (chosen && own_) {
       chosen->rules.insert(chosen->rules.begin(), own_->begin(), own_->end());
     }
     return chosen;
   }
-  Expected<Chosen> chosen = load(false);
+  Expected<ChosenRules> chosen = provedRules();
   if (chosen) {
     auto rules =
         rewrite::chooseRules(chosen->rules, {names.begin(), names.end()});
@@ -156,7 +144,7 @@ Expected<Chosen> ApplyRulesPass::choose() {
 }
 
 void ApplyRulesPass::runOnOperation() {
-  Expected<Chosen> chosen = choose();
+  Expected<ChosenRules> chosen = choose();
   if (!chosen) {
     emitStatus(getOperation().getLoc(), chosen.status());
     return signalPassFailure();

@@ -54,7 +54,7 @@ static bool applyAtOne(rewrite::SiteFinder &finder, func::FuncOp function,
 }
 
 Status DrawRulesPass::draw() {
-  Expected<SearchedRules> drawn = searchedRules(numericClass, nullptr);
+  Expected<ChosenRules> drawn = searchedRules(numericClass, nullptr);
   if (!drawn) {
     return drawn.status();
   }

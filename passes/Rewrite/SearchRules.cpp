@@ -86,7 +86,7 @@ Status SearchRulesPass::note(const std::vector<rewrite::ProvedRule> &rules,
 }
 
 Status SearchRulesPass::search() {
-  Expected<SearchedRules> searched = searchedRules(numericClass, own_);
+  Expected<ChosenRules> searched = searchedRules(numericClass, own_);
   if (!searched) {
     return searched.status();
   }

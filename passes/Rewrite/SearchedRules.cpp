@@ -24,13 +24,7 @@ divisi::parseSearchedClass(llvm::StringRef name) {
   return std::nullopt;
 }
 
-Expected<SearchedRules> divisi::searchedRules(llvm::StringRef numericClass,
-                                              const SharedRules &own) {
-  std::optional<rewrite::NumericClass> most = parseSearchedClass(numericClass);
-  if (!most) {
-    return makeError(ExitCode::Usage, "'", numericClass.str(),
-                     "' is no class of rules: bit-exact or reassociates");
-  }
+Expected<ChosenRules> divisi::provedRules() {
   auto axioms = rewrite::shippedAxioms();
   if (!axioms) {
     return axioms.status();
@@ -39,9 +33,24 @@ Expected<SearchedRules> divisi::searchedRules(llvm::StringRef numericClass,
   if (!proved) {
     return proved.status();
   }
-  if (own) {
-    proved->insert(proved->begin(), own->begin(), own->end());
+  return ChosenRules{std::move(*axioms), std::move(*proved)};
+}
+
+Expected<ChosenRules> divisi::searchedRules(llvm::StringRef numericClass,
+                                            const SharedRules &own) {
+  std::optional<rewrite::NumericClass> most = parseSearchedClass(numericClass);
+  if (!most) {
+    return makeError(ExitCode::Usage, "'", numericClass.str(),
+                     "' is no class of rules: bit-exact or reassociates");
   }
-  return SearchedRules{std::move(*axioms),
-                       rewrite::rulesForSearch(*proved, *most)};
+  Expected<ChosenRules> chosen = provedRules();
+  if (!chosen) {
+    return chosen;
+  }
+  std::vector<rewrite::ProvedRule> &rules = chosen->rules;
+  if (own) {
+    rules.insert(rules.begin(), own->begin(), own->end());
+  }
+  rules = rewrite::rulesForSearch(rules, *most);
+  return chosen;
 }

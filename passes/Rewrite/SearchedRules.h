@@ -18,15 +18,19 @@
 namespace divisi {
 
 /// Rules, and what they were proved from.
-struct SearchedRules {
+struct ChosenRules {
   std::vector<rewrite::Rule> axioms;      ///< That proofs may use.
-  std::vector<rewrite::ProvedRule> rules; ///< Without choices of operators.
+  std::vector<rewrite::ProvedRule> rules; ///< Those that a pass may use.
 };
 
-/// Those of `own`, if there are any, and behind them those of Divisi, up to the
-/// class of that name. Fails with Usage if a search cannot be held to it.
-Expected<SearchedRules> searchedRules(llvm::StringRef numericClass,
-                                      const SharedRules &own);
+/// All rules of Divisi that are proved.
+Expected<ChosenRules> provedRules();
+
+/// Those of `own`, if there are any, and behind them those of Divisi, without
+/// choices of operators, up to the class of that name. Fails with Usage if a
+/// search cannot be held to it.
+Expected<ChosenRules> searchedRules(llvm::StringRef numericClass,
+                                    const SharedRules &own);
 
 } // namespace divisi
 
