@@ -61,8 +61,7 @@ void TrainReport::writeJson(const StepResult &result) const {
   writeNumber(text, double(result.samples) / result.seconds);
   text += ", \"bytes_per_device\": " + std::to_string(run_.memoryBytes);
   jsonOut() << text << "}\n";
-  jsonOut().flush(); // who reads it may end the process
-  flushConsole();
+  flushConsole(); // who reads it may end the process
 }
 
 /// `[#####     ] `
