@@ -9,6 +9,7 @@
 #include "divisi/Plan/PlaceStages.h"
 
 #include "StageCut.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/ModuleCluster.h"
@@ -167,20 +168,14 @@ void StagePlacer::move(func::FuncOp entry) {
 
 /// A body runs where the loop stands that runs it.
 void StagePlacer::moveBodies(func::FuncOp entry) {
-  SymbolTable symbols(module_);
-  for (Operation &op : entry.front()) {
-    int64_t stage = stageOf_.lookup(&op);
-    op.getAttrDictionary().walk([&](FlatSymbolRefAttr symbol) {
-      auto body = symbols.lookup<func::FuncOp>(symbol.getValue());
-      if (!body || body.empty() || stageOf_.contains(&body.front().front())) {
-        return;
-      }
-      for (Operation &inner : body.front()) {
-        stageOf_[&inner] = stage;
-      }
-      moveBodies(body);
-      move(body);
-    });
+  for (auto loop : entry.front().getOps<nn::LoopOp>()) {
+    auto body = cast<func::FuncOp>(
+        nn::lookupBody(loop, loop.getBodyAttr()).getOperation());
+    for (Operation &inner : body.front()) {
+      stageOf_[&inner] = stageOf_.lookup(loop);
+    }
+    moveBodies(body);
+    move(body);
   }
 }
 
@@ -224,7 +219,7 @@ Status StagePlacer::run() {
   assert(grids.size() == 1 && "stages are made of a plan on one grid");
   SmallVector<func::FuncOp> entries;
   for (auto function : module_.getOps<func::FuncOp>()) {
-    if (nn::isEntry(function) && function.isPublic()) {
+    if (nn::isEntry(function) && !nn::isBody(function)) {
       entries.push_back(function);
     }
   }

@@ -4,8 +4,10 @@ import json
 import re
 
 import numpy as np
+import onnx
 import pytest
 from conftest import ROOT, assert_close, load, model
+from onnx import TensorProto, helper, numpy_helper
 from train_test import check_steps
 from trained_models import Trained
 
@@ -144,3 +146,35 @@ def test_models_that_have_no_batches(divisi):
         error = divisi("plan", "m.mlir", *pipeline(1, 2), "-o", "p.mlir",
                        exits=CONTENT).err
         assert message in error, error
+
+
+def test_bodies_run_where_their_loop_stands(divisi):
+    """On the stage of the loop, whatever that is."""
+    random = np.random.default_rng(0)
+
+    def weight(name):
+        return numpy_helper.from_array(
+            random.standard_normal((16, 16)).astype(np.float32) / 4, name)
+
+    def value(name, kind=TensorProto.FLOAT, dims=(4, 16)):
+        return helper.make_tensor_value_info(name, kind, dims)
+    body = helper.make_graph(
+        [helper.make_node("MatMul", ["s", "v"], ["p"]),
+         helper.make_node("Tanh", ["p"], ["s2"]),
+         helper.make_node("Identity", ["c"], ["c2"])], "body",
+        [value("i", TensorProto.INT64, ()), value("c", TensorProto.BOOL, ()),
+         value("s")], [value("c2", TensorProto.BOOL, ()), value("s2")])
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "a"], ["h"], "first"),
+         helper.make_node("Relu", ["h"], ["r"], "second"),
+         helper.make_node("Loop", ["n", "k", "r"], ["l"], "loop", body=body),
+         helper.make_node("MatMul", ["l", "b"], ["y"], "last")], "graph",
+        [value("x")], [value("y")],
+        [weight("a"), weight("b"), weight("v"),
+         numpy_helper.from_array(np.int64(40), "n"),
+         numpy_helper.from_array(np.bool_(True), "k")])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20)]), divisi.path("loop.onnx"))
+    for devices, stages in (2, 2), (4, 2), (3, 3):
+        assert "equal" in divisi("check", "loop.onnx", "--devices", devices,
+                                 *pipeline(stages)).out
