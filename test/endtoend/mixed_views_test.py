@@ -126,7 +126,7 @@ def compute(divisi):
     return run
 
 
-@pytest.mark.sample("backends", "plan")
+@pytest.mark.sample("backends", "plan", slow=True)
 @pytest.mark.parametrize("backends", ["cpu,reference", "reference"])
 @pytest.mark.parametrize("plan", PLANS)
 def test_parts_are_numpys(compute, plan, backends):

@@ -113,7 +113,7 @@ def large(generated):
                      64, "--batch", 16, "--seq", 64)
 
 
-@pytest.mark.sample("devices", first=True)
+@pytest.mark.sample(slow=True, first=True)
 @pytest.mark.parametrize("devices", [1, 2])
 def test_less_is_kept_and_the_bits_stay(divisi, large, devices):
     """A plan fits within states + 60 % of the activations, where all that is

@@ -151,7 +151,8 @@ def calls_of_slices(result):
                for count in re.findall(r"nn\.slice x (\d+)", line))
 
 
-@pytest.mark.sample("source", ("kind", "devices"), "backends", "shape")
+@pytest.mark.sample("source", ("kind", "devices"), "backends", "shape",
+                    slow=True)
 @pytest.mark.parametrize("backends", ["cpu,reference", "reference"])
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("kind", TYPES)
