@@ -106,8 +106,20 @@ Status TrainCheckpoints::write(const std::string &path,
                           : Status());
 }
 
+/// What a killed run has left, too.
+void TrainCheckpoints::removeOld() {
+  if (!flags_.isFirst()) {
+    return;
+  }
+  Status status = rt::removeOldCheckpoints(folder_, keep_);
+  if (!status.isOk()) {
+    sayWarning() << "old checkpoints stay: " << status.message();
+  }
+}
+
 Status TrainCheckpoints::save(const rt::TrainingState &training) {
   if (lastStep_ == training.step) {
+    removeOld();
     return {};
   }
   std::string path = rt::checkpointPath(folder_, training.step);
@@ -124,11 +136,6 @@ Status TrainCheckpoints::save(const rt::TrainingState &training) {
   }
   last_ = path;
   lastStep_ = training.step;
-  if (flags_.isFirst()) {
-    status = rt::removeOldCheckpoints(folder_, keep_);
-    if (!status.isOk()) {
-      sayWarning() << "old checkpoints stay: " << status.message();
-    }
-  }
+  removeOld();
   return {};
 }

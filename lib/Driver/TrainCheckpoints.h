@@ -42,6 +42,7 @@ public:
 private:
   Expected<std::vector<std::string>> find() const;
   Status write(const std::string &path, const rt::TrainingState &training);
+  void removeOld();
 
   const SessionFlags &flags_;
   rt::Session &session_;
