@@ -30,6 +30,9 @@ License-Expression: Apache-2.0 WITH LLVM-exception
 Requires-Dist: numpy>=1.23
 Provides-Extra: onnx
 Requires-Dist: onnx>=1.16; extra == "onnx"
+Provides-Extra: torch
+Requires-Dist: torch>=2.13; extra == "torch"
+Requires-Dist: onnxscript>=0.7; extra == "torch"
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
 Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
@@ -43,9 +46,12 @@ Generator: divisi
 Root-Is-Purelib: false
 Tag: {tag}
 """
-SCRIPTS = """\
+ENTRY_POINTS = """\
 [console_scripts]
 divisi = divisi.__main__:main
+
+[torch_dynamo_backends]
+divisi = divisi.torch:backend
 """
 
 
@@ -116,7 +122,7 @@ def main():
             version=version(), licenses=copy_licenses(arguments.tree, info),
             readme=(ROOT / "README.md").read_text()))
         (info / "WHEEL").write_text(WHEEL.format(tag=tag()))
-        (info / "entry_points.txt").write_text(SCRIPTS)
+        (info / "entry_points.txt").write_text(ENTRY_POINTS)
         arguments.folder.mkdir(parents=True, exist_ok=True)
         for old in arguments.folder.glob("divisi-*.whl"):
             old.unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import sys
 import tempfile
 import warnings
 from collections import Counter
@@ -211,9 +212,20 @@ def plan(model: ModelLike, *, devices: int | None = None,
     return Plan(compilation, interrupts, options.get("weights"))
 
 
-def compile(model: ModelLike, path: PathLike | None = None,
-            **options: Any) -> Artifact:
+def compile(model: ModelLike, path: Any = None, **options: Any) -> Any:
     """plan() and Plan.compile() in one: the artifact, written to `path`, or
-    kept in memory. Takes all that plan() takes."""
+    kept in memory. Takes all that plan() takes.
+
+    A module of PyTorch, or an exported program, with the arguments of a call in
+    place of the path, is compiled by divisi.torch.compile()."""
+    if _is_of_torch(model):
+        from .torch import compile as compile_module
+        return compile_module(model, path, **options)
     with plan(model, **options) as made:
         return made.compile(path)
+
+
+def _is_of_torch(model: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(
+        model, (torch.nn.Module, torch.export.ExportedProgram))

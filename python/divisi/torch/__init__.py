@@ -16,10 +16,10 @@ __all__ = ["CompiledModule", "backend", "compile"]
 
 
 def _register() -> None:
-    from torch._dynamo.backends import registry
-    # The entry point of an installed package names the same function.
-    if "divisi" not in registry._COMPILER_FNS:
-        registry.register_backend(compiler_fn=backend, name="divisi")
+    """Where no installed package names the backend, which PyTorch then loads."""
+    import torch._dynamo as dynamo
+    if "divisi" not in dynamo.list_backends(exclude_tags=None):
+        dynamo.register_backend(compiler_fn=backend, name="divisi")
 
 
 _register()

@@ -1,8 +1,8 @@
 """What a graph of Dynamo does beside computing its outputs.
 
 An artifact is a function: it reads inputs and makes new outputs. A graph may also
-write to its inputs, and its outputs may share memory with inputs or with each
-other. This finds out by running the graph on tensors without data.
+write to its inputs, and its outputs may share memory with inputs. This finds out
+by running the graph on tensors without data.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ class Analysis:
 
     #: What the graph returns, flat: tensors without data, or other values.
     outputs: list[Any]
-    #: Whether it writes to inputs, or outputs share memory with others.
+    #: Whether it neither writes to inputs nor returns memory of theirs.
     is_plain: bool
 
 
-def _storage(value: torch.Tensor) -> int:
+def storage_of(value: torch.Tensor) -> int:
+    """The same of those that share memory."""
     return value.untyped_storage()._cdata
 
 
@@ -70,13 +71,9 @@ def analyse(module: fx.GraphModule, inputs: Sequence[Any]) -> Analysis:
     outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
     is_plain = versions == [tensor._version for tensor in tensors]
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-    seen = {_storage(tensor) for tensor in tensors}
-    nodes = set()
-    for node, value in zip(outputs_of(module.graph), outputs):
-        if (not isinstance(value, torch.Tensor) or node in placeholders
-                or node in nodes):
-            continue
-        nodes.add(node)
-        is_plain = is_plain and _storage(value) not in seen
-        seen.add(_storage(value))
+    given = {storage_of(tensor) for tensor in tensors}
+    is_plain = is_plain and not any(
+        isinstance(value, torch.Tensor) and node not in placeholders
+        and storage_of(value) in given
+        for node, value in zip(outputs_of(module.graph), outputs))
     return Analysis(outputs, is_plain)

@@ -14,6 +14,7 @@ from torch import fx
 from .._errors import DivisiWarning, Error, UsageError
 from ._analysis import Analysis, analyse, check_inputs
 from ._autograd import needs_gradients, through_autograd
+from ._cache import Cache
 from ._export import export
 from ._names import input_names, is_weight, place_of
 from ._options import Options
@@ -43,13 +44,15 @@ class Graph:
                  options: Options) -> None:
         self._module = module
         self._options = options
+        self._cache = Cache(options.cache)
         self._placeholders = [node for node in module.graph.nodes
                               if node.op == "placeholder"]
         self._names = input_names(self._placeholders)
         self._weights = [index for index, node in enumerate(self._placeholders)
                          if is_weight(node)
                          and isinstance(inputs[index], torch.Tensor)]
-        self._is_open = any(isinstance(value, torch.SymInt) or (
+        #: Whether its inputs have extents that are known when it is called.
+        self.is_open = any(isinstance(value, torch.SymInt) or (
             isinstance(value, torch.Tensor) and any(
                 isinstance(extent, torch.SymInt) for extent in value.shape))
             for value in inputs)
@@ -70,7 +73,7 @@ class Graph:
         return list(self._programs.values())
 
     def _key(self, arguments: Sequence[Any]) -> Any:
-        if not self._is_open:
+        if not self.is_open:
             return None
         return tuple(tuple(value.shape) if isinstance(value, torch.Tensor)
                      else value
@@ -107,8 +110,9 @@ class Graph:
             check_inputs(arguments)
             analysis = analysis or analyse(self._module, arguments)
             exported = export(self._module, arguments, analysis.outputs,
-                              self._names)
-            return Program(exported, self._weights, self._options, arguments)
+                              self._names, self._cache)
+            return Program(exported, self._weights, self._options, arguments,
+                           self._cache)
         except Error as error:
             if not self._has_fallen_back:
                 self._has_fallen_back = True
@@ -127,27 +131,34 @@ def _worker() -> ThreadPoolExecutor:
 
 
 def backend(module: fx.GraphModule, inputs: Sequence[Any], *,
-            options: Mapping[str, Any] | None = None,
-            mode: str | None = None) -> Callable[..., Any]:
+            options: Mapping[str, Any] | None = None, mode: str | None = None,
+            graphs: list[Graph] | None = None) -> Callable[..., Any]:
     """What torch.compile(…, backend="divisi") calls for each graph. `options`
-    are those of divisi.plan(), and of Options."""
+    are those of divisi.plan(), and of Options; `graphs` gets what is made."""
     if mode is not None:
         raise UsageError(f"mode {mode!r}: the backend has no modes; options={{…}}"
                          " has those of divisi.plan()")
     chosen = Options.of(options)
     if not any(node.op in _CALLS for node in module.graph.nodes):
         return module.forward
-    is_open = any(isinstance(value, torch.SymInt) for value in inputs)
+
+    def graph_of(part: fx.GraphModule, given: Sequence[Any]) -> Graph:
+        graph = Graph(part, given, chosen)
+        if graphs is not None:
+            graphs.append(graph)
+        return graph
+
+    concrete = [value.node.hint if isinstance(value, torch.SymInt) else value
+                for value in inputs]
     try:
         check_inputs(inputs)
-        analysis = analyse(module, inputs)
-    except Exception as error:
+        analysis = analyse(module, concrete)
+    except Error as error:
         _fall_back(module, error, chosen)
         return module.forward
     if needs_gradients(inputs) or not analysis.is_plain:
-        return through_autograd(
-            module, inputs, lambda graph, given: Graph(graph, given, chosen))
-    graph = Graph(module, inputs, chosen)
-    if not is_open:
+        return through_autograd(module, inputs, graph_of)
+    graph = graph_of(module, inputs)
+    if not graph.is_open:
         graph.compile(inputs, analysis)
     return graph

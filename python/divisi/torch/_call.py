@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections import Counter
 from typing import Any, Sequence
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from .. import _c
 from .._errors import DeviceError, InvalidError, UnsupportedError
 from .._session import Session, _abandoned
+from ._export import Kind
 
 _TYPES = {
     torch.float64: (2, 64), torch.float32: (2, 32), torch.float16: (2, 16),
@@ -25,10 +27,10 @@ _DTYPES = {kind: dtype for dtype, kind in _TYPES.items()}
 
 class Call:
     """The one entry of a session. `numbers` are of the arguments that are its
-    inputs, `kinds` the shape, strides and type of each output."""
+    inputs."""
 
     def __init__(self, session: Session, numbers: dict[str, int],
-                 kinds: Sequence[tuple[Any, Any, torch.dtype]]) -> None:
+                 kinds: Sequence[Kind]) -> None:
         self.session = session
         entry = session.artifact.entry()
         self._name = entry.name.encode()
@@ -40,19 +42,20 @@ class Call:
                         torch.Size(value.shape),
                         _DTYPES.get((value.code, value.bits)))
                        for index, value in enumerate(entry.inputs)]
-        self._kinds = [(torch.Size(shape), strides, dtype)
-                       for shape, strides, dtype in kinds]
+        self._kinds = list(kinds)
+        owners = Counter(kind.storage for kind in kinds)
+        self._is_shared = [owners[kind.storage] > 1 for kind in kinds]
         self._strides: list[Any] = []
-        for index, (value, (shape, strides, dtype)) in enumerate(
-                zip(entry.outputs, self._kinds)):
-            if value.shape != tuple(shape) or _DTYPES.get(
-                    (value.code, value.bits)) != dtype:
+        for index, (value, kind) in enumerate(zip(entry.outputs, kinds)):
+            if value.shape != kind.shape or _DTYPES.get(
+                    (value.code, value.bits)) != kind.dtype:
                 raise UnsupportedError(
                     f"output {index} of the artifact is {value!r}; the graph's "
-                    f"is {list(shape)} of {dtype}")
-            if not torch.empty_strided(shape, strides, dtype=dtype,
+                    f"is {list(kind.shape)} of {kind.dtype}")
+            if not torch.empty_strided(kind.shape, kind.strides,
                                        device="meta").is_contiguous():
-                self._strides.append((ctypes.c_int64 * len(strides))(*strides))
+                self._strides.append(
+                    (ctypes.c_int64 * len(kind.strides))(*kind.strides))
                 self._outputs[index].strides = ctypes.cast(
                     self._strides[-1], ctypes.POINTER(ctypes.c_int64))
         self._lock = threading.Lock()
@@ -80,12 +83,28 @@ class Call:
                     kept.append(strides)
                     tensor.strides = ctypes.cast(
                         strides, ctypes.POINTER(ctypes.c_int64))
-            results = [torch.empty_strided(shape, strides, dtype=dtype)
-                       for shape, strides, dtype in self._kinds]
+            results = self._allocate()
             for index, result in enumerate(results):
                 self._outputs[index].data = result.data_ptr()
             self._run(kept, arguments, results)
             return results
+
+    def _allocate(self) -> list[torch.Tensor]:
+        """Outputs that share memory in the graph do so here: each writes its
+        part, and where they overlap the same."""
+        storages: dict[int, torch.UntypedStorage] = {}
+        results = []
+        for kind, is_shared in zip(self._kinds, self._is_shared):
+            if not is_shared:
+                results.append(torch.empty_strided(kind.shape, kind.strides,
+                                                   dtype=kind.dtype))
+                continue
+            if kind.storage not in storages:
+                storages[kind.storage] = torch.empty(
+                    kind.size, dtype=torch.uint8).untyped_storage()
+            results.append(torch.empty(0, dtype=kind.dtype).set_(
+                storages[kind.storage], kind.offset, kind.shape, kind.strides))
+        return results
 
     def _run(self, *kept: Any) -> None:
         api, handle = self.session._api, self.session._handle

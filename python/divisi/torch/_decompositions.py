@@ -1,4 +1,5 @@
-"""Operators of backward graphs that ONNX has no equal of, by others."""
+"""Operators that ONNX has no equal of, by others: those of backward graphs, and the
+fused ones that modules call where no gradients are wanted."""
 
 from __future__ import annotations
 
@@ -92,6 +93,78 @@ def _avg_pool2d_backward(grad: torch.Tensor, x: torch.Tensor, kernel_size: Any,
     ones = grad.new_ones([1, 1, *kernel])
     return aten.convolution(plane, ones, None, stride, padding, [1, 1], True,
                             left, 1).reshape(x.shape)
+
+
+def _mask_of(mask: torch.Tensor | None, kind: int | None, length: int
+             ) -> torch.Tensor | None:
+    """The mask of a fused operator, as scaled_dot_product_attention takes it."""
+    if mask is None:
+        return None
+    if kind == 1:  # of keys: [batch, keys]
+        mask = mask.reshape(mask.shape[0], 1, 1, length)
+    return mask.logical_not() if mask.dtype == torch.bool else mask
+
+
+def _attention(x: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+               width: int, heads: int, in_weight: torch.Tensor,
+               in_bias: torch.Tensor, out_weight: torch.Tensor,
+               out_bias: torch.Tensor, mask: torch.Tensor | None = None,
+               need_weights: bool = True, average: bool = True,
+               mask_type: int | None = None) -> tuple[torch.Tensor, None]:
+    """torch._native_multi_head_attention of one tensor with itself."""
+    if need_weights or x is not key or x is not value:
+        raise UnsupportedError("fused attention of several tensors, or with its "
+                               "weights as a result, is not computed")
+    batch, length = x.shape[0], x.shape[1]
+    parts = torch.nn.functional.linear(x, in_weight, in_bias).chunk(3, -1)
+    q, k, v = (part.reshape(batch, length, heads, width // heads)
+               .transpose(1, 2) for part in parts)
+    found = torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, _mask_of(mask, mask_type, length))
+    found = found.transpose(1, 2).reshape(batch, length, width)
+    return torch.nn.functional.linear(found, out_weight, out_bias), None
+
+
+def _encoder_layer(x: torch.Tensor, width: int, heads: int, in_weight: Any,
+                   in_bias: Any, out_weight: Any, out_bias: Any, is_gelu: bool,
+                   norm_first: bool, epsilon: float, scale1: Any, shift1: Any,
+                   scale2: Any, shift2: Any, up_weight: Any, up_bias: Any,
+                   down_weight: Any, down_bias: Any, mask: Any = None,
+                   mask_type: int | None = None) -> torch.Tensor:
+    """torch._transformer_encoder_layer_fwd."""
+    functional = torch.nn.functional
+    act = functional.gelu if is_gelu else functional.relu
+
+    def attend(x: torch.Tensor) -> torch.Tensor:
+        return _attention(x, x, x, width, heads, in_weight, in_bias, out_weight,
+                          out_bias, mask, False, True, mask_type)[0]
+
+    def feed(x: torch.Tensor) -> torch.Tensor:
+        return functional.linear(act(functional.linear(x, up_weight, up_bias)),
+                                 down_weight, down_bias)
+
+    def norm(x: torch.Tensor, scale: Any, shift: Any) -> torch.Tensor:
+        return functional.layer_norm(x, [width], scale, shift, epsilon)
+
+    if norm_first:
+        x = x + attend(norm(x, scale1, shift1))
+        return x + feed(norm(x, scale2, shift2))
+    x = norm(x + attend(x), scale1, shift1)
+    return norm(x + feed(x), scale2, shift2)
+
+
+def _cond(chosen: torch.Tensor, then: Any, other: Any, operands: Any) -> Any:
+    """torch.cond, whose branches are functions of tensors: both are computed."""
+    return tuple(torch.where(chosen, a, b)
+                 for a, b in zip(then(*operands), other(*operands)))
+
+
+#: By what modules call.
+FUSED: dict[Any, Callable[..., Any]] = {
+    torch._native_multi_head_attention: _attention,
+    torch._transformer_encoder_layer_fwd: _encoder_layer,
+    torch.ops.higher_order.cond: _cond,
+}
 
 
 def table() -> dict[Any, Callable[..., Any]]:

@@ -9,22 +9,36 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
 import re
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, NamedTuple, Sequence
 
 import torch
 from torch import fx
 
 from .._errors import Error, InvalidError, UnsupportedError
-from ._analysis import outputs_of
+from ._analysis import outputs_of, storage_of
+from ._cache import Cache, key_of
+from ._decompositions import FUSED
 from ._names import place_of
 
 
 _RANDOM = {"RandomUniform", "RandomUniformLike", "RandomNormal",
            "RandomNormalLike", "Bernoulli", "Multinomial"}
+
+
+class Kind(NamedTuple):
+    """How an output of a model lies."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+    storage: int  #: Outputs of the same number share memory.
+    offset: int   #: Of its first element there, in elements.
+    size: int     #: Of that memory, in bytes.
 
 
 @dataclass
@@ -40,10 +54,31 @@ class Exported:
     #: For each output of the graph: ("output", n) of the model, ("argument", n)
     #: of the graph, or ("value", v).
     results: list[tuple[str, Any]]
-    #: For each output of the model its shape, strides and type.
-    kinds: list[tuple[tuple[int, ...], tuple[int, ...], torch.dtype]]
+    #: Of each output of the model.
+    kinds: list[Kind]
     #: Of operators, by the names of nodes: (operator, where it stands).
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+    def texts(self) -> bytes:
+        """All but the model."""
+        return json.dumps({
+            "arguments": self.arguments, "names": self.names,
+            "results": self.results, "places": self.places,
+            "kinds": [kind._replace(dtype=str(kind.dtype)[6:])
+                      for kind in self.kinds]}).encode()
+
+    @staticmethod
+    def of(content: bytes, texts: bytes) -> "Exported":
+        """What texts() and `content` were of."""
+        told = json.loads(texts)
+        return Exported(
+            content, told["arguments"], told["names"],
+            [(kind, value) for kind, value in told["results"]],
+            [Kind(tuple(shape), tuple(strides), getattr(torch, dtype), *lies)
+             for shape, strides, dtype, *lies in told["kinds"]],
+            {name: (operator, place)
+             for name, (operator, place) in told["places"].items()})
 
 
 def _of_tensors(module: fx.GraphModule, outputs: Sequence[Any]
@@ -71,7 +106,18 @@ def _of_tensors(module: fx.GraphModule, outputs: Sequence[Any]
         else:
             results.append(("value", node))
     graph.output(tuple(copies[node] for node in made))
+    for node in graph.nodes:
+        node.target = FUSED.get(node.target, node.target)
     return fx.GraphModule(module, graph), results, tensors
+
+
+def _kinds(tensors: Sequence[torch.Tensor]) -> list[Kind]:
+    numbers: dict[int, int] = {}
+    return [Kind(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype,
+                 numbers.setdefault(storage_of(tensor), len(numbers)),
+                 int(tensor.storage_offset()),
+                 int(tensor.untyped_storage().nbytes()))
+            for tensor in tensors]
 
 
 @contextlib.contextmanager
@@ -104,16 +150,16 @@ def _failure(error: BaseException, module: fx.GraphModule) -> Error:
         if f"%{node.name} " in text or f"%{node.name}:" in text:
             place = place_of(node.meta.get("stack_trace"))
     place = place or place_of(text)
-    operator = f"operator {found[1]}" if found else "an operator"
+    operator = (f"operator {found[1].removeprefix('torch.ops.')}" if found
+                else "an operator")
     return UnsupportedError(
         f"{operator}{f' ({place})' if place else ''} cannot be exported to ONNX: "
         f"{type(cause).__name__}: {said[0] if said else ''}")
 
 
-def export(module: fx.GraphModule, inputs: Sequence[Any],
-           outputs: Sequence[Any], names: Sequence[str]) -> Exported:
-    """`module` as a model. `outputs` are its results without data, `names` those
-    of its arguments. Raises UnsupportedError."""
+def _export(module: fx.GraphModule, inputs: Sequence[Any],
+            outputs: Sequence[Any], names: Sequence[str]) -> Exported:
+    """export() without a cache."""
     copy, results, tensors = _of_tensors(module, outputs)
     try:
         with _quiet(), torch.no_grad():
@@ -134,8 +180,25 @@ def export(module: fx.GraphModule, inputs: Sequence[Any],
     used = rename(model, [name for _, name in taken])
     return Exported(
         model.SerializeToString(), [index for index, _ in taken], used, results,
-        [(tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors],
-        places)
+        _kinds(tensors), places)
+
+
+def export(module: fx.GraphModule, inputs: Sequence[Any],
+           outputs: Sequence[Any], names: Sequence[str],
+           cache: Cache) -> Exported:
+    """`module` as a model, which the cache may have. `outputs` are its results
+    without data, `names` those of its arguments. Raises UnsupportedError."""
+    key = key_of(module, inputs, names)
+    found = [cache.find(key, ending) for ending in (".json", ".onnx")]
+    if all(found):
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            return Exported.of(found[1].read_bytes(), found[0].read_bytes())
+    exported = _export(module, inputs, outputs, names)
+    with contextlib.suppress(TypeError):  # values that JSON has not
+        texts = exported.texts()
+        cache.keep(key, ".onnx", exported.content)
+        cache.keep(key, ".json", texts)
+    return exported
 
 
 def _check_random(graph: Any, places: dict[str, tuple[str, str]]) -> None:

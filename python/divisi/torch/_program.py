@@ -9,17 +9,20 @@ they lie.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import re
 import tempfile
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import torch
 
 from .. import _plan
-from .._artifact import Artifact
+from .._artifact import Artifact, load
 from .._errors import Error
 from .._session import Session
+from ._cache import Cache, tools
 from ._call import Call
 from ._export import Exported
 from ._options import Options
@@ -35,9 +38,11 @@ class Program:
     the module's own."""
 
     def __init__(self, exported: Exported, weights: Sequence[int],
-                 options: Options, arguments: Sequence[Any]) -> None:
+                 options: Options, arguments: Sequence[Any],
+                 cache: Cache) -> None:
         self.exported = exported
         self._options = options
+        self._cache = cache
         self._weights = [index for index in weights
                          if index in exported.arguments
                          and not arguments[index].is_inference()]
@@ -47,7 +52,7 @@ class Program:
         if options.freeze and self._weights:
             self._freeze(arguments)
         else:
-            self._open = self._call(self._compile(exported.content))
+            self._open = self._unfrozen()
 
     @property
     def artifact(self) -> Artifact:
@@ -68,7 +73,7 @@ class Program:
                 self._frozen = None
         call = self._frozen or self._open
         if call is None:
-            call = self._open = self._call(self._compile(self.exported.content))
+            call = self._open = self._unfrozen()
         made = call(arguments)
         return tuple(made[value] if kind == "output" else
                      arguments[value] if kind == "argument" else value
@@ -80,13 +85,23 @@ class Program:
         numbers = dict(zip(self.exported.names, self.exported.arguments))
         return Call(Session(artifact, **session), numbers, self.exported.kinds)
 
+    def _unfrozen(self) -> Call:
+        content = self.exported.content
+        return self._call(self._compile(b"", lambda folder: content))
+
     def _freeze(self, arguments: Sequence[Any]) -> None:
         self._states = [_state_of(arguments[index]) for index in self._weights]
-        with tempfile.TemporaryDirectory(prefix="divisi-") as folder:
+        hashed = hashlib.sha256()
+        for index in self._weights:
+            hashed.update(b"%d " % index)
+            hashed.update(_bytes_of(arguments[index]))
+
+        def write(folder: str) -> str:
             path = os.path.join(folder, "model.onnx")
             self._write_frozen(path, arguments)
-            artifact = self._compile(path)
-        self._frozen = self._call(artifact)
+            return path
+
+        self._frozen = self._call(self._compile(hashed.digest(), write))
 
     def _write_frozen(self, path: str, arguments: Sequence[Any]) -> None:
         """The model with the weights' values in a file beside it."""
@@ -105,11 +120,32 @@ class Program:
                 _write_weight(model, kept[name], arguments[number], file)
         onnx.save(model, path)
 
-    def _compile(self, model: Any) -> Artifact:
-        try:
-            return _plan.compile(model, **self._options.plan)
-        except Error as error:
-            raise placed(error, self.exported) from error
+    def _compile(self, weights: bytes,
+                 write: Callable[[str], Any]) -> Artifact:
+        """The artifact of the model that `write` makes, given a folder, which
+        the cache may have."""
+        plan = sorted((name, repr(value))
+                      for name, value in self._options.plan.items())
+        key = hashlib.sha256(b"\n".join((
+            tools().encode(), repr(plan).encode(), weights,
+            self.exported.content))).hexdigest()
+        if found := self._cache.find(key, ".divisi"):
+            with contextlib.suppress(Error):
+                return load(found)
+        with tempfile.TemporaryDirectory(prefix="divisi-") as folder:
+            try:
+                artifact = _plan.compile(write(folder), self._cache.path(
+                    key, ".divisi"), **self._options.plan)
+            except Error as error:
+                raise placed(error, self.exported) from error
+        self._cache.trim()
+        return artifact
+
+
+def _bytes_of(weight: torch.Tensor) -> Any:
+    """Its elements, in C's order."""
+    data = weight.detach().contiguous().reshape(-1)
+    return data.view(torch.uint8).numpy() if data.numel() else b""
 
 
 def _write_weight(model: Any, value: Any, weight: torch.Tensor,
@@ -117,18 +153,17 @@ def _write_weight(model: Any, value: Any, weight: torch.Tensor,
     """Its bytes at the end of `file`, and an initializer that refers to them;
     small integers, which shapes may depend on, stand in the model."""
     import onnx
-    data = weight.detach().contiguous()
-    flat = data.reshape(-1).view(torch.uint8).numpy() if data.numel() else b""
+    flat = _bytes_of(weight)
     tensor = model.graph.initializer.add(
         name=value.name, data_type=value.type.tensor_type.elem_type,
-        dims=list(data.shape))
-    if data.nbytes <= 4096 and not data.is_floating_point():
+        dims=list(weight.shape))
+    if weight.nbytes <= 4096 and not weight.is_floating_point():
         tensor.raw_data = bytes(flat)
         return
     file.write(b"\0" * (-file.tell() % 64))
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for key, text in (("location", "weights"), ("offset", file.tell()),
-                      ("length", data.nbytes)):
+                      ("length", weight.nbytes)):
         tensor.external_data.add(key=key, value=str(text))
     file.write(flat)
 

@@ -1,0 +1,72 @@
+"""The backend of torch.compile, and what divisi.torch makes of modules.
+
+PyTorch is no part of the project's Python. DIVISI_TORCH names one that has it, with
+the packages of bench/onnxruntime/requirements.txt; without it, the environment that
+bench/onnxruntime has made is used, if there is one.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "bench" / "onnxruntime"))
+
+import environment  # noqa: E402
+import names  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+MADE = environment.folder_of(environment.REQUIREMENTS) / "bin" / "python"
+TORCH = os.environ.get("DIVISI_TORCH") or (
+    str(MADE) if MADE.exists() else sys.executable)
+
+
+def has_torch():
+    done = subprocess.run([TORCH, "-c", "import importlib.util as util, sys; "
+                           "sys.exit(not all(map(util.find_spec, "
+                           "('torch', 'onnxscript'))))"])
+    return done.returncode == 0
+
+
+pytestmark = pytest.mark.skipif(
+    not has_torch(), reason="no PyTorch and onnxscript: DIVISI_TORCH names a "
+    "Python that has them")
+
+CASES = ["weights_change", "threads_take_turns", "shapes_are_dynamic",
+         "memory_is_shared", "falls_back", "branches", "fused_layers",
+         "programs_are_compiled", "cache_is_found", "page"]
+# Of those that take less than minutes.
+MODELS = [name for name in names.MODELS if not name.endswith("-b8")]
+
+
+def host(*cases):
+    done = subprocess.run([TORCH, HERE / "torch_host.py", *cases],
+                          capture_output=True, text=True, timeout=550)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.count("passed ") == len(cases)
+
+
+def test_backend():
+    host("smoke")
+
+
+@pytest.mark.whole
+def test_cases():
+    host(*CASES)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("case", ["gpt2", "bert", "resnet"])
+def test_training(case, devices):
+    host(f"training:{case}:{devices}")
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name, devices):
+    host(f"model:{name}:{devices}")
