@@ -73,8 +73,13 @@ def kernels_of(name, folder):
         else:
             operator = operator.removeprefix("nn.")
         found[codes[code]] = operator
-    for code in re.findall(r" fallback @(\S+)", text):
-        found.setdefault(codes[code], "convolutions as fallbacks")
+    for call in re.finditer(
+            r'exec\.call "([\w.]+)"[^\n]*? fallback @(\S+)', text):
+        operator, code = call.groups()
+        if operator == "fused":
+            operator = re.search(r"= (nn\.\w+)", text[call.end():])[1]
+        kind = "products" if operator == "nn.matmul" else "convolutions"
+        found.setdefault(codes[code], f"{kind} as fallbacks")
     return found
 
 

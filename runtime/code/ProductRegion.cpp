@@ -81,7 +81,7 @@ bool ProductRegion::isBias(const TensorInfo &operand) const {
   return true;
 }
 
-/// Lets the library do `part`, which goes on with `chain`; false if it cannot:
+/// Whether the library may do `part`, which goes on with `chain`:
 /// it computes in f32, and rounds at the end alone what is f16 or bf16.
 bool ProductRegion::take(const RegionPart &part, int chain) {
   if (part.results.size() != 1 || !isSameBox(part.results[0], made_) ||
@@ -114,49 +114,45 @@ bool ProductRegion::take(const RegionPart &part, int chain) {
   return false;
 }
 
-/// What is left begins with the value `chain`; false if it needs what the
-/// library keeps to itself.
-bool ProductRegion::makeTail(int chain) {
+/// What follows begins with what the product makes, as its last operand.
+void ProductRegion::makeTail() {
   const Region &region = *site_->region;
   auto numOperands = static_cast<int>(site_->operands.size());
   std::vector<int> renumbered(
       static_cast<size_t>(numOperands) + region.parts.size(), -1);
-  auto addOperand = [&](int value, const TensorInfo &info) {
+  auto addOperand = [&](int value, const TensorInfo &info, int number) {
     renumbered[static_cast<size_t>(value)] =
         static_cast<int>(tailOperands_.size());
     tailOperands_.push_back(info);
-    tailNumbers_.push_back(value == chain ? -1 : value);
+    tailNumbers_.push_back(number);
   };
   for (int value = 0; value < numOperands; ++value) {
     bool isRead =
-        std::any_of(region.parts.begin() + static_cast<std::ptrdiff_t>(done_),
-                    region.parts.end(), [&](const RegionPart &part) {
+        std::any_of(region.parts.begin() + 1, region.parts.end(),
+                    [&](const RegionPart &part) {
                       return std::ranges::count(part.operands, value) != 0;
                     });
     if (isRead) {
-      addOperand(value, site_->operands[static_cast<size_t>(value)]);
+      addOperand(value, site_->operands[static_cast<size_t>(value)], value);
     }
   }
-  addOperand(chain, made_);
+  addOperand(numOperands, made_, -1);
   auto next = static_cast<int>(tailOperands_.size());
-  for (size_t p = done_; p < region.parts.size(); ++p) {
+  for (size_t p = 1; p < region.parts.size(); ++p) {
     renumbered[static_cast<size_t>(numOperands) + p] = next++;
   }
-  bool isKnown = true;
   auto renumber = [&](std::vector<int> values) {
     for (int &value : values) {
       value = renumbered[static_cast<size_t>(value)];
-      isKnown &= value >= 0;
     }
     return values;
   };
-  for (size_t p = done_; p < region.parts.size(); ++p) {
+  for (size_t p = 1; p < region.parts.size(); ++p) {
     RegionPart part = region.parts[p];
     part.operands = renumber(part.operands);
     tail_.parts.push_back(std::move(part));
   }
   tail_.results = renumber(region.results);
-  return isKnown;
 }
 
 /// Finds which dimensions of the result are a matrix product's columns; false
@@ -167,16 +163,17 @@ bool ProductRegion::findColumns() {
   return strided.has_value();
 }
 
-/// Lets the library do what it can; the value that it ends with.
-int ProductRegion::takeAll() {
+/// Whether the library may do all that follows.
+bool ProductRegion::takeAll() {
   const std::vector<RegionPart> &parts = site_->region->parts;
   auto numOperands = static_cast<int>(site_->operands.size());
   int chain = numOperands;
-  while (done_ < parts.size() && !hasGelu_ && isOnlyUse(chain, done_) &&
-         take(parts[done_], chain)) {
-    chain = numOperands + static_cast<int>(done_++);
+  size_t done = 1;
+  while (done < parts.size() && !hasGelu_ && isOnlyUse(chain, done) &&
+         take(parts[done], chain)) {
+    chain = numOperands + static_cast<int>(done++);
   }
-  return chain;
+  return done == parts.size() && site_->region->results == std::vector{chain};
 }
 
 std::optional<ProductRegion> ProductRegion::of(const CallSite &site) {
@@ -203,9 +200,11 @@ std::optional<ProductRegion> ProductRegion::of(const CallSite &site) {
   if (!isMatmul) { // it is ordered as what is made of it
     made.made_.format = site.results[0].format;
   }
-  int chain = isMatmul ? made.takeAll() : numOperands;
-  bool isDone = made.done_ == parts.size()
-                    ? site.region->results == std::vector{chain}
-                    : made.makeTail(chain);
-  return isDone ? std::optional(std::move(made)) : std::nullopt;
+  if (parts.size() == 1) {
+    bool isAlone = site.region->results == std::vector{numOperands};
+    return isAlone ? std::optional(std::move(made)) : std::nullopt;
+  }
+  made.makeTail();
+  made.isFusible_ = isMatmul && made.takeAll();
+  return made;
 }

@@ -146,6 +146,9 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
       isOfDevice |= backend->space() != hostSpace;
       continue;
     }
+    if (Status status = makeReady(call, *task.kernel); !status.isOk()) {
+      return status.in(context_.resolved.nameOf(call));
+    }
     noteKernel(*task.kernel, site.op, *backend);
     notePacking(answer.query.packed);
     if (countWorkspace(call, answer.query.workspaceBytes)) {
@@ -164,6 +167,15 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
   // lacks: a library, or a GPU that is new enough.
   return noBackend(call, isOfDevice ? ExitCode::Device : ExitCode::Unsupported,
                    reasons.str());
+}
+
+/// On the device that has the space of the call; there is none where the rank
+/// has nothing in it.
+Status RankProgramBuilder::makeReady(const pb::Call &call,
+                                     PreparedKernel &kernel) const {
+  const std::shared_ptr<Device> &device =
+      (*context_.spaces)[call.space()].device;
+  return device ? device->makeReady(kernel) : Status();
 }
 
 /// Who does which part of a call, and the constants that it has packed.

@@ -214,10 +214,10 @@ Status GraphRecorder::awaitEnd() {
 
 /// After a failure: until the device touches memory of the run no more.
 void GraphRecorder::end() {
+  runner_.noteProgress(plan_.works.front(), /*works=*/true);
   if (!plan_.steps.empty()) {
     program_.communicator->endQueued(program_.rank);
   }
-  runner_.noteProgress(plan_.works.front(), /*works=*/true);
   (void)finish(*plan_.device, *ended_); // nothing is worse than failed
 }
 

@@ -114,6 +114,7 @@ private:
                            bool &isNothing) const;
   Status noBackend(const artifact::Call &call, ExitCode code,
                    const std::string &reasons) const;
+  Status makeReady(const artifact::Call &call, PreparedKernel &kernel) const;
   void noteKernel(const PreparedKernel &kernel, std::string_view op,
                   const Backend &backend);
   bool isConstant(uint32_t buffer) const;

@@ -30,11 +30,26 @@ Status RankSpace::allocate(int64_t bytes, std::unique_ptr<DeviceMemory> &place,
 
 int64_t SpacePlan::deviceBytes() const {
   int64_t bytes = 0;
-  for (size_t space = 1; space < arenas.size(); ++space) {
-    bytes += arenas[space];
+  for (uint32_t space = 1; space < arenas.size(); ++space) {
+    bytes += stepBytes(space);
     for (const auto &[global, copied] : globals[space]) {
-      bytes += copied;
+      bytes += sent.contains(global) ? 0 : copied;
     }
+  }
+  return bytes;
+}
+
+/// Where parts of one piece begin: as memory of devices does.
+static constexpr int64_t partAlignment = 256;
+
+static int64_t alignPart(int64_t bytes) {
+  return (bytes + partAlignment - 1) / partAlignment * partAlignment;
+}
+
+int64_t SpacePlan::stepBytes(uint32_t space) const {
+  int64_t bytes = arenas[space];
+  for (const auto &[global, copied] : globals[space]) {
+    bytes = sent.contains(global) ? alignPart(bytes) + copied : bytes;
   }
   return bytes;
 }
@@ -225,12 +240,41 @@ Status GlobalCopier::finish() {
 
 namespace {
 
+/// What steps between devices may read or write of a rank's memory, in one
+/// piece: whoever connects devices has to be told of each piece, and may round
+/// it up to a large one. The arena comes first, so that it begins where those
+/// of other ranks do.
+class StepPiece {
+public:
+  explicit StepPiece(std::unique_ptr<DeviceMemory> whole)
+      : whole_(std::move(whole)) {}
+  /// The next bytes, which keep all of it.
+  std::unique_ptr<DeviceMemory> take(int64_t bytes) {
+    int64_t begin = alignPart(taken_);
+    taken_ = begin + bytes;
+    return std::make_unique<Part>(whole_, whole_->data() + begin, bytes);
+  }
+
+private:
+  class Part final : public DeviceMemory {
+  public:
+    Part(std::shared_ptr<DeviceMemory> whole, std::byte *data, int64_t bytes)
+        : DeviceMemory(data, bytes), whole_(std::move(whole)) {}
+
+  private:
+    std::shared_ptr<DeviceMemory> whole_;
+  };
+
+  std::shared_ptr<DeviceMemory> whole_;
+  int64_t taken_ = 0;
+};
+
 /// Copies globals for one rank to one device.
 struct GlobalsToDevice {
   const ResolvedManifest &resolved;
   uint32_t rank;
   const SpacePlan &plan;
-  const StepMemory &allocate;
+  StepPiece &piece; ///< Its arena is taken.
   GlobalBoxes &globals;
 
   /// All that `plan` has for the space of that number.
@@ -251,9 +295,11 @@ private:
 Expected<std::shared_ptr<DeviceMemory>>
 GlobalsToDevice::makeMemory(uint32_t global, int64_t bytes,
                             const RankSpace &space) const {
+  if (plan.sent.contains(global)) {
+    return std::shared_ptr<DeviceMemory>(piece.take(bytes));
+  }
   bool shares = isShared(global, *space.device);
-  auto made =
-      shares ? space.device->allocate(bytes) : allocate(*space.device, bytes);
+  auto made = space.device->allocate(bytes);
   if (!made || !shares) {
     return made ? Expected(std::shared_ptr<DeviceMemory>(std::move(*made)))
                 : made.status();
@@ -343,26 +389,35 @@ divisi::rt::makeRankSpaces(const ResolvedManifest &resolved, uint32_t rank,
       continue;
     }
     RankSpace &space = spaces[i];
-    Status status;
-    if (i != hostSpaceNumber) {
-      auto device =
-          makeDevice(devices, rank, nameOfSpace(*resolved.manifest, i));
-      if (!device) {
-        return device.status();
+    if (i == hostSpaceNumber) {
+      auto arena = copying->allocateHost(plan.arenas[i]);
+      if (!arena) {
+        return arena.status().in("the arena of rank " + std::to_string(rank));
       }
-      space.device = std::move(*device);
-      copying = space.device.get();
-      status = GlobalsToDevice{resolved, rank, plan, allocate, globals}.copyAll(
-          i, space);
+      space.arena = std::move(*arena);
+      continue;
     }
-    auto arena = i == hostSpaceNumber ? copying->allocateHost(plan.arenas[i])
-                                      : allocate(*space.device, plan.arenas[i]);
-    if (!arena || !status.isOk()) {
-      return arena ? status
-                   : arena.status().in("the arena of rank " +
-                                       std::to_string(rank));
+    auto device = makeDevice(devices, rank, nameOfSpace(*resolved.manifest, i));
+    if (!device) {
+      return device.status();
     }
-    space.arena = std::move(*arena);
+    space.device = std::move(*device);
+    copying = space.device.get();
+    auto made = allocate(*space.device, plan.stepBytes(i));
+    if (!made) {
+      return made.status().in("the arena of rank " + std::to_string(rank));
+    }
+    StepPiece piece(std::move(*made));
+    space.arena = piece.take(plan.arenas[i]);
+    space.padding = plan.stepBytes(i) - plan.arenas[i];
+    for (const auto &[global, bytes] : plan.globals[i]) {
+      space.padding -= plan.sent.contains(global) ? bytes : 0;
+    }
+    Status status =
+        GlobalsToDevice{resolved, rank, plan, piece, globals}.copyAll(i, space);
+    if (!status.isOk()) {
+      return status;
+    }
   }
   return spaces;
 }

@@ -26,6 +26,7 @@ struct RankSpace {
   std::shared_ptr<Device> device; ///< Null where the rank has no part.
   /// One serves all entries: they never run at the same time.
   std::unique_ptr<DeviceMemory> arena;
+  int64_t padding = 0; ///< Bytes between it and globals that are sent.
   /// What kernels want beyond what the artifact plans; null if nothing.
   std::unique_ptr<DeviceMemory> workspace;
   /// What collectives pack and receive; null if nothing.
@@ -55,6 +56,9 @@ struct SpacePlan {
     return space == hostSpaceNumber || arenas[space] > 0 ||
            !globals[space].empty();
   }
+  /// What steps between devices may read or write of a space, in one piece: the
+  /// arena, and what is sent as it lies.
+  int64_t stepBytes(uint32_t space) const;
   /// In all spaces of devices.
   int64_t deviceBytes() const;
   /// Of the host's, while globals are brought there, before there are arenas.

@@ -80,7 +80,7 @@ std::vector<RankMemory> Session::memory() const {
     for (const RankSpace &space : impl_->spaces[rank]) {
       bool isHost = &space == impl_->spaces[rank].data();
       (isHost ? ranks[rank].arena : ranks[rank].device) +=
-          space.arena ? space.arena->size() : 0;
+          (space.arena ? space.arena->size() : 0) + space.padding;
       auto sizeOf = [](const std::unique_ptr<DeviceMemory> &memory) {
         return memory ? memory->size() : 0;
       };

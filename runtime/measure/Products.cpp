@@ -127,7 +127,8 @@ Status ProductWork::prepare(std::span<const Backend *const> backends) {
   }
   std::string error;
   kernel_ = kernel->prepare(site, error);
-  return kernel_ ? Status() : Status(ExitCode::Device, error);
+  return kernel_ ? clock_.device().makeReady(*kernel_)
+                 : Status(ExitCode::Device, error);
 }
 
 Expected<std::unique_ptr<DeviceWork>>

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The descriptors of a product, what is wrong with them by the documentation
-// ("cublasLtMatmul()" in cuBLAS's, with its table of types), and what they mean,
-// evaluated in f64.
+// ("cublasLtMatmul()" in cuBLAS's, with its table of types), and what they
+// mean, evaluated in f64.
 //
 //===----------------------------------------------------------------------===//
 

@@ -95,7 +95,10 @@ Status EmulatedConvFallback::launch(const GpuCall &call, bool hasFallback,
   std::vector<void *> results = {memory->data() + 8192};
   LaunchContext context{operands, results, memory->data() + 12288};
   context.queue = gpu.queue.get();
-  Status status = prepared->launch(context);
+  Status status = gpu.device->makeReady(*prepared);
+  if (status.isOk()) {
+    status = prepared->launch(context);
+  }
   if (status.isOk()) {
     status = gpu.finish();
   }

@@ -12,20 +12,24 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/device/GpuOverhead.h"
 #include "test/emulator/CudaState.h"
 #include "test/emulator/DeviceNumbers.h"
 
 #include <cstring>
+#include <map>
 #include <tuple>
 
 using namespace divisi::emulator;
+using divisi::rt::GpuOverhead;
 
 CUresult cuInit(unsigned flags) {
   return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/// DIVISI_EMULATOR_DRIVER is another one.
 CUresult cuDriverGetVersion(int *version) {
-  *version = CUDA_VERSION;
+  *version = int(fromEnvironment("DIVISI_EMULATOR_DRIVER", CUDA_VERSION));
   return CUDA_SUCCESS;
 }
 
@@ -38,7 +42,9 @@ CUresult cuGetErrorName(CUresult error, const char **name) {
     DIVISI_ERROR(CUDA_ERROR_LAUNCH_FAILED)
     DIVISI_ERROR(CUDA_ERROR_OUT_OF_MEMORY)
     DIVISI_ERROR(CUDA_ERROR_INVALID_CONTEXT)
+    DIVISI_ERROR(CUDA_ERROR_INVALID_HANDLE)
     DIVISI_ERROR(CUDA_ERROR_INVALID_IMAGE)
+    DIVISI_ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU)
     DIVISI_ERROR(CUDA_ERROR_INVALID_VALUE)
     DIVISI_ERROR(CUDA_ERROR_ILLEGAL_ADDRESS)
     DIVISI_ERROR(CUDA_ERROR_ECC_UNCORRECTABLE)
@@ -123,12 +129,25 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
   return CUDA_SUCCESS;
 }
 
+/// How often each is retained.
+static std::map<CUdevice, int> &primaryContexts() {
+  static std::map<CUdevice, int> all;
+  return all;
+}
+
 /// A context's handle is the number of its device, and one.
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  Lock lock(gpus().mutex);
+  if (primaryContexts()[device] == 0 &&
+      !gpus().charge(device, Charge::Context, GpuOverhead::contextBytes)) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  ++primaryContexts()[device];
   *context = reinterpret_cast<CUcontext>(uintptr_t(device) + 1);
   return CUDA_SUCCESS;
 }
 
+/// It stays in the process, as what is in it.
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
@@ -141,6 +160,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext context, unsigned flags) {
   if (CUresult wrong = needContext()) {
     return wrong;
   }
+  gpus().synchronize(currentDevice(), "cuCtxEnablePeerAccess");
   int peer = int(reinterpret_cast<uintptr_t>(context)) - 1;
   if (flags != 0 || peer == currentDevice() || peer < 0 ||
       peer >= gpus().devices) {
@@ -166,6 +186,7 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   if (bytes == 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  gpus().synchronize(currentDevice(), "cuMemAlloc");
   *address = gpus().allocate(currentDevice(), bytes);
   return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -174,6 +195,9 @@ CUresult cuMemFree(CUdeviceptr address) {
   Lock lock(gpus().mutex);
   if (CUresult wrong = refuseInCapture()) {
     return wrong;
+  }
+  if (int device = gpus().deviceOf(address); device >= 0) {
+    gpus().synchronize(device, "cuMemFree");
   }
   return gpus().free(address) ? result() : CUDA_ERROR_INVALID_VALUE;
 }
@@ -195,6 +219,7 @@ CUresult cuMemHostAlloc(void **data, size_t bytes, unsigned) {
   if (CUresult wrong = refuseInCapture()) {
     return wrong;
   }
+  gpus().synchronize(currentDevice(), "cuMemHostAlloc");
   *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (!*data) {
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -209,6 +234,11 @@ CUresult cuMemFreeHost(void *data) {
   if (CUresult wrong = refuseInCapture()) {
     return wrong;
   }
+  if (CUresult wrong =
+          currentDevice() < 0 ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS) {
+    return wrong;
+  }
+  gpus().synchronize(currentDevice(), "cuMemFreeHost");
   if (!gpus().unpin(data)) {
     return CUDA_ERROR_INVALID_VALUE;
   }

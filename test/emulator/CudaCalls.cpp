@@ -157,6 +157,8 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
   if (!prepared) {
     return std::nullopt;
   }
+  Status ready = gpu.device->makeReady(*prepared);
+  EXPECT_TRUE(ready.isOk()) << ready.message();
   LaunchContext context{operands, results,
                         place(kernel->query(site).workspaceBytes)};
   context.queue = gpu.queue.get();
@@ -184,6 +186,7 @@ void divisi::test::expectAlignment(const GpuCall &call,
   ASSERT_TRUE(kernel);
   std::string error;
   auto prepared = kernel->prepare(site, error);
+  ASSERT_TRUE(gpu.device->makeReady(*prepared).isOk());
   auto memory = std::move(*gpu.device->allocate(int64_t(4) << 20));
   std::byte *at = memory->data();
   std::vector<void *> results = {at + 256};

@@ -12,9 +12,14 @@
 
 #include "test/emulator/CudaFixture.h"
 
+#include "runtime/backends/cuda/GridLibrary.h"
+
 #include <cstring>
 #include <gmock/gmock.h>
 #include <random>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -90,16 +95,48 @@ TEST(EmulatedDevice, SaysWhatIsNotThere) {
   Fixture f;
   Status full = f.device->allocate(int64_t(1) << 40).status();
   EXPECT_EQ(full.code(), ExitCode::Device);
-  EXPECT_THAT(full.message(),
-              HasSubstr("CUDA cannot allocate 1099511627776 bytes, of "
-                        "1073741824 that are free of 1073741824, on device 0: "
-                        "out of memory (CUDA_ERROR_OUT_OF_MEMORY)"));
+  EXPECT_THAT(
+      full.message(),
+      HasSubstr("CUDA cannot allocate 1099511627776 bytes, of "
+                "16642998272 that are free of 17179869184, on device 0: "
+                "out of memory (CUDA_ERROR_OUT_OF_MEMORY)"));
 }
 
 TEST(CudaDevice, IsKnownByItsBackend) {
   EXPECT_EQ(cudaBackend().name(), "cuda");
   EXPECT_EQ(cudaBackend().space(), "cuda");
   EXPECT_GT(cudaBackend().kernels().size(), 20u);
+}
+
+/// PTX as an artifact may have it: behind its last byte there is nothing.
+TEST(EmulatedDevice, EndsPtxWithNul) {
+  const std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n";
+  long page = sysconf(_SC_PAGESIZE);
+  auto *pages = static_cast<char *>(mmap(nullptr, size_t(2 * page),
+                                         PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_EQ(mprotect(pages + page, size_t(page), PROT_NONE), 0);
+  char *begin = pages + page - text.size();
+  std::memcpy(begin, text.data(), text.size());
+  Status status =
+      cuda::GridLibrary::open(std::as_bytes(std::span(begin, text.size())))
+          .status();
+  EXPECT_EQ(status.code(), ExitCode::Device);
+  EXPECT_THAT(status.message(), HasSubstr("CUDA_ERROR_NO_BINARY_FOR_GPU"));
+  munmap(pages, size_t(2 * page));
+}
+
+/// What belongs to one device is not used with another, which CUDA refuses.
+TEST(EmulatedDevice, RefusesWhatIsOfAnotherDevice) {
+  Fixture one;
+  auto other = *makeCudaDevice(1);
+  auto queue = std::move(*other->makeQueue());
+  auto event = std::move(*other->makeEvent());
+  EXPECT_THAT(other->record(*one.queue, *event).message(),
+              HasSubstr("CUDA_ERROR_INVALID_HANDLE"));
+  ASSERT_TRUE(other->record(*queue, *event).isOk());
+  EXPECT_TRUE(one.device->wait(*one.queue, *event).isOk()); // that it allows
+  EXPECT_TRUE(one.finish().isOk());
 }
 
 /// Comes last: what is wrong with a device stays wrong.

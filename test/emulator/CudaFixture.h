@@ -38,10 +38,9 @@ struct CudaFixture {
   /// Copies bytes from the device, or to it, in the queue's order.
   void copy(const void *from, void *to, int64_t bytes) {
     rt::Box all{{0}, {bytes}};
-    EXPECT_TRUE(device
-                    ->copyBox(queue.get(), rt::BoxCopy(1, all, all, all), from,
-                              to)
-                    .isOk());
+    EXPECT_TRUE(
+        device->copyBox(queue.get(), rt::BoxCopy(1, all, all, all), from, to)
+            .isOk());
     EXPECT_TRUE(finish().isOk());
   }
   /// All bytes of a memory of the device.

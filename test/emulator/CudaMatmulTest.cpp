@@ -268,7 +268,7 @@ TEST(CudaMatmul, GoesOnAsTheRegionDoes) {
   }
   CudaFixture gpu;
   Random random(2);
-  int byLibrary = 0, withCode = 0;
+  int regions = 0;
   const int rounds = sampleSize(200, 40);
   for (int round = 0; round < rounds; ++round) {
     Call call = drawRegion(random);
@@ -276,13 +276,12 @@ TEST(CudaMatmul, GoesOnAsTheRegionDoes) {
     for (const TensorInfo &operand : call.operands) {
       values.push_back(drawValues(operand, random));
     }
-    bool isAlone = cudaBackend().find(call.site(), 1) != nullptr;
     auto made = runOnGpu(gpu, call, values);
     if (!made && call.results[0].extents[2] == 1) {
       continue; // no code has rows of one element
     }
     ASSERT_TRUE(made) << "round " << round;
-    ++(isAlone ? byLibrary : withCode);
+    ++regions;
     Bytes expected = evaluateCall(call, values);
     DType type = call.results[0].type;
     for (int64_t i = 0; i < call.results[0].count(); ++i) {
@@ -293,15 +292,8 @@ TEST(CudaMatmul, GoesOnAsTheRegionDoes) {
           << want;
     }
   }
-  std::printf("counted: regions of GPUs with a product: %d by the library, %d "
-              "with code\n",
-              byLibrary, withCode);
-  EXPECT_GT(byLibrary, 0);
-  EXPECT_GT(withCode, 0);
-  if (isSweep()) {
-    EXPECT_GT(byLibrary, 15);
-    EXPECT_GT(withCode, 80);
-  }
+  std::printf("counted: regions of GPUs with a product: %d\n", regions);
+  EXPECT_GT(regions, rounds / 2);
 }
 
 /// Whose result has the product's box, and another order.
@@ -348,6 +340,7 @@ TEST(EmulatedBlasRace, IsReportedWhateverTheOrder) {
   ASSERT_TRUE(kernel);
   std::string error;
   auto prepared = kernel->prepare(site, error);
+  ASSERT_TRUE(gpu.device->makeReady(*prepared).isOk());
   auto allocate = [&](int64_t bytes) {
     return std::move(*gpu.device->allocate(bytes));
   };

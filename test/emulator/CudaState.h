@@ -37,10 +37,21 @@ inline CUresult needContext() {
 /// What the calling thread is capturing; null: nothing.
 Capture *&ownCapture();
 
+/// How many libraries of kernels were loaded, in how many contexts in all, and
+/// unloaded.
+struct LibraryCounts {
+  uint64_t loaded = 0, modules = 0, unloaded = 0;
+};
+LibraryCounts &libraries();
+
 /// An error, if it is capturing: it must not do what could end up in it, or
 /// wait for it.
 CUresult refuseInCapture();
 
 } // namespace divisi::emulator
+
+/// For tests: LibraryCounts.
+extern "C" void emulatedLibraries(uint64_t *loaded, uint64_t *modules,
+                                  uint64_t *unloaded);
 
 #endif // DIVISI_TEST_EMULATOR_CUDASTATE_H

@@ -14,7 +14,9 @@
 #include "test/emulator/GridExecutor.h"
 #include "test/emulator/KernelObject.h"
 
+#include <cctype>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 using namespace divisi::emulator;
@@ -28,15 +30,41 @@ struct Kernel {
   uint64_t parameters;
 };
 
+struct Library;
+
+/// What a CUkernel is, and a CUfunction: the kernel in one context.
+struct Launchable {
+  Library *library;
+  int device; ///< Of the context; -1: of none.
+};
+
 struct Library {
   KernelObject object;
   Kernel kernel;
+  Launchable ofNone = {this, -1};
+  /// By device, in whose context it has been loaded.
+  std::map<int, Launchable> loaded = {};
+
+  explicit Library(const void *code) : object(code) {}
 };
 
 } // namespace
 
 static std::shared_ptr<Event> &eventOf(CUevent event) {
   return *reinterpret_cast<std::shared_ptr<Event> *>(event);
+}
+
+LibraryCounts &divisi::emulator::libraries() {
+  static LibraryCounts all;
+  return all;
+}
+
+void emulatedLibraries(uint64_t *loaded, uint64_t *modules,
+                       uint64_t *unloaded) {
+  Lock lock(gpus().mutex);
+  *loaded = libraries().loaded;
+  *modules = libraries().modules;
+  *unloaded = libraries().unloaded;
 }
 
 Capture *&divisi::emulator::ownCapture() {
@@ -107,8 +135,14 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned) {
-  *event = reinterpret_cast<CUevent>(
-      new std::shared_ptr<Event>(std::make_shared<Event>()));
+  Lock lock(gpus().mutex);
+  if (CUresult wrong = needContext()) {
+    return wrong;
+  }
+  auto made = std::make_shared<Event>();
+  made->device = currentDevice();
+  *event =
+      reinterpret_cast<CUevent>(new std::shared_ptr<Event>(std::move(made)));
   return CUDA_SUCCESS;
 }
 
@@ -119,6 +153,11 @@ CUresult cuEventDestroy(CUevent event) {
 
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   Lock lock(gpus().mutex);
+  // CUDA Programming Guide, multi-device systems, "Stream and Event Behavior":
+  // it fails where they are of different devices; a wait does not.
+  if (eventOf(event)->device != streamOf(stream).device) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
   gpus().record(streamOf(stream), eventOf(event));
   return result();
 }
@@ -212,22 +251,37 @@ CUresult cuGraphDestroy(CUgraph graph) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
+/// PTX is text that ends with NUL; this processor cannot run it.
+static bool isText(const void *code) {
+  const char *begin = static_cast<const char *>(code);
+  return std::isprint(static_cast<unsigned char>(*begin)) &&
+         std::string_view(begin).find(".version") != std::string_view::npos;
+}
+
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *,
                            void **, unsigned, CUlibraryOption *, void **,
                            unsigned) {
-  auto *made = new Library{KernelObject(code), {}};
+  auto made = std::make_unique<Library>(code);
   if (!made->object.function()) {
-    delete made;
-    return CUDA_ERROR_INVALID_IMAGE;
+    return !made->object.isOne() && isText(code) ? CUDA_ERROR_NO_BINARY_FOR_GPU
+                                                 : CUDA_ERROR_INVALID_IMAGE;
   }
-  *library = reinterpret_cast<CUlibrary>(made);
+  Lock lock(gpus().mutex);
+  ++libraries().loaded;
+  *library = reinterpret_cast<CUlibrary>(made.release());
   return CUDA_SUCCESS;
 }
 
 CUresult cuLibraryUnload(CUlibrary library) {
   Lock lock(gpus().mutex);
+  auto *known = reinterpret_cast<Library *>(library);
+  for (const auto &[device, function] : known->loaded) {
+    gpus().synchronize(device, "cuLibraryUnload");
+    gpus().charge(device, Charge::Modules, -int64_t(known->object.bytes()));
+  }
   gpus().finishAll(); // whatever still runs it
-  delete reinterpret_cast<Library *>(library);
+  ++libraries().unloaded;
+  delete known;
   return CUDA_SUCCESS;
 }
 
@@ -235,8 +289,40 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
                             const char *name) {
   auto &all = *reinterpret_cast<Library *>(library);
   all.kernel = {name, all.object.function(), all.object.parameters()};
-  *kernel = reinterpret_cast<CUkernel>(&all.kernel);
+  *kernel = reinterpret_cast<CUkernel>(&all.ofNone);
   return CUDA_SUCCESS;
+}
+
+/// Lets the kernel be in the context of the device. What has not been asked for
+/// there is loaded now, which waits for what runs (CUDA Driver API,
+/// cuLibraryLoadData: loaded "when a function is needed for that context";
+/// CUDA Programming Guide, "Lazy Loading").
+static CUresult load(Library &library, int device, const char *call) {
+  if (library.loaded.contains(device)) {
+    return CUDA_SUCCESS;
+  }
+  gpus().synchronize(device, call);
+  if (!gpus().charge(device, Charge::Modules,
+                     int64_t(library.object.bytes()))) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  ++libraries().modules;
+  library.loaded[device] = {&library, device};
+  return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
+  Lock lock(gpus().mutex);
+  if (CUresult wrong = needContext()) {
+    return wrong;
+  }
+  Library &library = *reinterpret_cast<Launchable *>(kernel)->library;
+  CUresult loaded = load(library, currentDevice(), "cuKernelGetFunction");
+  *function =
+      loaded
+          ? nullptr
+          : reinterpret_cast<CUfunction>(&library.loaded.at(currentDevice()));
+  return loaded;
 }
 
 /// A warp has all of its threads, as kernels here expect.
@@ -253,7 +339,18 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
   if (CUresult wrong = needContext()) {
     return wrong;
   }
-  const Kernel kernel = *reinterpret_cast<Kernel *>(function);
+  const Launchable what = *reinterpret_cast<Launchable *>(function);
+  // CUDA Programming Guide, multi-device systems, "Stream and Event Behavior":
+  // a launch fails in a stream of another device than the current one.
+  if (streamOf(stream).device != currentDevice() ||
+      (what.device >= 0 && what.device != currentDevice())) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  if (CUresult wrong =
+          load(*what.library, currentDevice(), "a kernel's first launch")) {
+    return wrong;
+  }
+  const Kernel kernel = what.library->kernel;
   LaunchShape shape{gridX, gridY, blockX, blockY};
   if (gridZ != 1 || blockZ != 1 || sharedBytes != 0 || extra ||
       !isLaunchable(shape)) {
@@ -278,15 +375,22 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
       gpus().breakDown(device, CUDA_ERROR_ILLEGAL_ADDRESS);
       return std::nullopt;
     }
-    std::vector<uint64_t> launch = {uint64_t(kernel.function), shape.gridX,
-                                    shape.gridY, shape.blockX, shape.blockY};
+    std::vector<uint64_t> launch = {uint64_t(kernel.function),
+                                    uint64_t(device),
+                                    shape.gridX,
+                                    shape.gridY,
+                                    shape.blockX,
+                                    shape.blockY};
     launch.insert(launch.end(), values.begin(), values.end());
     if (const Touched *known = gpus().knownOf(launch)) {
       touched = *known;
       return std::nullopt;
     }
-    static GridExecutor executor(
-        [](uint64_t at) { return gpus().rangeOf(at); });
+    static int own = device; // of the present launch
+    static GridExecutor executor([](uint64_t at) {
+      return gpus().reaches(own, at) ? gpus().rangeOf(at) : MemoryRange();
+    });
+    own = device;
     executor.seed(seed);
     std::vector<const void *> places;
     for (const uint64_t &value : values) {

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 using namespace divisi;
 using namespace divisi::emulator;
@@ -63,14 +64,19 @@ size_t cudnnGetVersion() {
 }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
+  Lock lock(gpus().mutex);
   if (currentDevice() < 0) {
     return CUDNN_STATUS_NOT_INITIALIZED;
   }
+  gpus().synchronize(currentDevice(), "cudnnCreate");
   *handle = reinterpret_cast<cudnnHandle_t>(new Handle{currentDevice()});
   return CUDNN_STATUS_SUCCESS;
 }
 
+/// cuDNN API, cudnnDestroy: it "will implicitly call cudaDeviceSynchronize".
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  Lock lock(gpus().mutex);
+  gpus().synchronize(handleOf(handle).device, "cudnnDestroy");
   delete &handleOf(handle);
   return CUDNN_STATUS_SUCCESS;
 }
@@ -147,6 +153,10 @@ static cudnnStatus_t finalizePlan(DnnDescriptor &plan) {
   if (!config) {
     return refuse("an engine that is destroyed");
   }
+  gpus().synchronize(
+      handleOf(plan.one<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE))
+          .device,
+      "a plan of cuDNN's, which may load or compile kernels,");
   plan.problem = config->problem;
   plan.engine = config->engine;
   return plan.engine->takes(*plan.problem) ? CUDNN_STATUS_SUCCESS
@@ -306,6 +316,12 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
   uint64_t workspace = 0;
   if (auto wrong = readPack(*pack, *plan, addresses, workspace)) {
     return refuse(*wrong);
+  }
+  // Its kernels come with the first call (CUDA Programming Guide, "Lazy
+  // Loading").
+  static std::set<std::pair<int, std::vector<uint64_t>>> loaded;
+  if (loaded.insert({on.device, plan->problem->key()}).second) {
+    gpus().synchronize(on.device, "a convolution's first launch");
   }
   std::vector<uint64_t> launch = plan->problem->key();
   launch.insert(launch.end(), {uint64_t(plan->engine->index), workspace});

@@ -27,7 +27,8 @@ uint64_t divisi::emulator::fromEnvironment(const char *name,
 Gpus::Gpus()
     : devices(int(fromEnvironment("DIVISI_EMULATOR_DEVICES", 4))),
       used_(size_t(devices)), most_(size_t(devices)),
-      mostBytes_(fromEnvironment("DIVISI_EMULATOR_BYTES", 1 << 30)),
+      mostBytes_(fromEnvironment("DIVISI_EMULATOR_BYTES", uint64_t(1) << 34)),
+      isCharged_(fromEnvironment("DIVISI_EMULATOR_CHARGES", 1) != 0),
       dropped_(fromEnvironment("DIVISI_EMULATOR_DROP", 0)),
       failingLaunch_(fromEnvironment("DIVISI_EMULATOR_FAIL_LAUNCH", 0)),
       failingCopy_(fromEnvironment("DIVISI_EMULATOR_FAIL_COPY", 0)),
@@ -39,12 +40,20 @@ Gpus::Gpus()
       random_(fromEnvironment("DIVISI_EMULATOR_SEED", 1)) {}
 
 /// DIVISI_EMULATOR_HELD names a file for the most bytes that each device held,
-/// a line each.
+/// a line each: what was asked for, contexts, modules and NCCL's.
+/// DIVISI_EMULATOR_WAITS names one for how many waits streams were given.
 Gpus::~Gpus() {
+  if (const char *path = std::getenv("DIVISI_EMULATOR_WAITS")) {
+    std::ofstream(path) << waits_ << "\n";
+  }
   if (const char *path = std::getenv("DIVISI_EMULATOR_HELD")) {
     std::ofstream file(path);
-    for (uint64_t bytes : most_) {
-      file << bytes << "\n";
+    for (int device = 0; device < devices; ++device) {
+      file << most_[size_t(device)];
+      for (Charge what : {Charge::Context, Charge::Modules, Charge::Nccl}) {
+        file << " " << charges_[{device, what}].second;
+      }
+      file << "\n";
     }
   }
 }
@@ -69,8 +78,27 @@ int &divisi::emulator::currentDevice() {
 // Memory
 //===----------------------------------------------------------------------===//
 
+uint64_t Gpus::heldBy(int device) const {
+  uint64_t held = used_[size_t(device)];
+  for (const auto &[of, bytes] : charges_) {
+    held += isCharged_ && of.first == device ? bytes.first : 0;
+  }
+  return std::min(held, mostBytes_);
+}
+
+bool Gpus::charge(int device, Charge what, int64_t bytes) {
+  if (isCharged_ && bytes > 0 &&
+      heldBy(device) + uint64_t(bytes) > mostBytes_) {
+    return false;
+  }
+  auto &[now, most] = charges_[{device, what}];
+  now += uint64_t(bytes);
+  most = std::max(most, now);
+  return true;
+}
+
 uint64_t Gpus::allocate(int device, uint64_t bytes) {
-  if (used_[size_t(device)] + bytes > mostBytes_) {
+  if (heldBy(device) + bytes > mostBytes_) {
     return 0;
   }
   void *data = mmap(nullptr, bytes, PROT_NONE,
@@ -122,10 +150,16 @@ std::byte *Gpus::find(uint64_t address, uint64_t bytes) {
              : nullptr;
 }
 
-bool Gpus::isOfDevice(uint64_t address) const {
+int Gpus::deviceOf(uint64_t address) const {
   auto next = allocations_.upper_bound(address);
-  return next != allocations_.begin() &&
-         address < std::prev(next)->first + std::prev(next)->second.bytes;
+  bool has = next != allocations_.begin() &&
+             address < std::prev(next)->first + std::prev(next)->second.bytes;
+  return has ? std::prev(next)->second.device : -1;
+}
+
+bool Gpus::reaches(int device, uint64_t address) const {
+  int owner = deviceOf(address);
+  return owner < 0 || owner == device || peers_.contains({device, owner});
 }
 
 bool Gpus::isPinned(uint64_t address, uint64_t bytes) const {
@@ -331,6 +365,32 @@ void Gpus::finish(Stream &stream, std::unique_lock<std::mutex> *lock) {
     lock->lock();
   }
   host_.join(stream.clock);
+}
+
+void Gpus::synchronize(int device, const std::string &call) {
+  for (const auto &stream : streams_) {
+    bool waits = stream->device == device &&
+                 std::ranges::any_of(stream->works, [](const auto &work) {
+                   return work.joint && !work.joint->isOver();
+                 });
+    if (waits) {
+      fail(call + " waits for all work of device " + std::to_string(device) +
+           ", of which a collective waits for other ranks");
+    }
+  }
+}
+
+void Gpus::drain(int device, std::unique_lock<std::mutex> &lock) {
+  auto isBusy = [&](const auto &stream) {
+    return stream->device == device && !stream->works.empty();
+  };
+  while (std::ranges::any_of(streams_, isBusy)) {
+    if (!step()) {
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      lock.lock();
+    }
+  }
 }
 
 void Gpus::finishAll() {

@@ -35,8 +35,12 @@ namespace divisi::emulator {
 
 class Capture;
 
+/// What a device holds beside memory that was asked for.
+enum class Charge : uint8_t { Context, Modules, Nccl };
+
 /// An event: how often it was recorded, and how far that has come.
 struct Event {
+  int device = -1; ///< Of the context that it was made in.
   uint64_t recorded = 0, reached = 0;
   Clock clock;          ///< Of the last recording that was reached.
   uint64_t capture = 0; ///< In which it was recorded last; 0: in none.
@@ -99,12 +103,13 @@ public:
 class Gpus {
 public:
   /// From the environment: DIVISI_EMULATOR_DEVICES (4), DIVISI_EMULATOR_SEED
-  /// (1), DIVISI_EMULATOR_BYTES of each device (1 GiB), DIVISI_EMULATOR_ORDERS
-  /// (0): whether kernels are run once, and launches like an earlier one touch
-  /// what that has touched. Then values are those of the first run, or
-  /// anything, and races are found as before, in much less time.
-  /// DIVISI_EMULATOR_JOINT (2): how many works with others each device has room
-  /// for.
+  /// (1), DIVISI_EMULATOR_BYTES of each device (16 GiB),
+  /// DIVISI_EMULATOR_CHARGES (1): whether a Charge is taken from these,
+  /// DIVISI_EMULATOR_ORDERS (0): whether kernels are run once, and launches
+  /// like an earlier one touch what that has touched. Then values are those of
+  /// the first run, or anything, and races are found as before, in much less
+  /// time. DIVISI_EMULATOR_JOINT (2): how many works with others each device
+  /// has room for.
   Gpus();
   ~Gpus();
 
@@ -117,6 +122,20 @@ public:
     return peers_.insert({device, peer}).second;
   }
 
+  /// Whether kernels of a device reach an address: in its own memory, or that
+  /// of another one to which it was joined.
+  bool reaches(int device, uint64_t address) const;
+  /// Counts what is held for that, which may take away from what is left; false
+  /// where there is too little.
+  bool charge(int device, Charge what, int64_t bytes);
+
+  /// To be told of each call that waits for all work of the device, as
+  /// documented or through what it allocates: wrong while some of it waits for
+  /// other ranks, who may not come before the call returns.
+  void synchronize(int device, const std::string &call);
+  /// Waits for all work of the device, as synchronize() says.
+  void drain(int device, std::unique_lock<std::mutex> &lock);
+
   /// Memory of a device: an address at which nothing can be read. 0 if the
   /// device has no more.
   uint64_t allocate(int device, uint64_t bytes);
@@ -128,7 +147,9 @@ public:
   MemoryRange rangeOf(uint64_t address);
   /// Where the bytes at an address of a device are; null if it has none there.
   std::byte *find(uint64_t address, uint64_t bytes);
-  bool isOfDevice(uint64_t address) const;
+  bool isOfDevice(uint64_t address) const { return deviceOf(address) >= 0; }
+  /// Whose memory has the address; -1: no device's.
+  int deviceOf(uint64_t address) const;
   /// Pinned memory of the host.
   void pin(void *data, uint64_t bytes) { pinned_[uint64_t(data)] = bytes; }
   bool unpin(void *data) { return pinned_.erase(uint64_t(data)) != 0; }
@@ -179,7 +200,7 @@ public:
   }
   /// Bytes of a device: free ones, and all.
   std::pair<uint64_t, uint64_t> bytesOf(int device) const {
-    return {mostBytes_ - used_[size_t(device)], mostBytes_};
+    return {mostBytes_ - heldBy(device), mostBytes_};
   }
 
   /// Whether the wait that a stream is about to be given is the one that
@@ -218,6 +239,7 @@ private:
   void note(const Touched &touched, const Stream &stream,
             const std::string &name);
   bool step();
+  uint64_t heldBy(int device) const;
 
   std::set<std::pair<int, int>> peers_;
   std::map<uint64_t, Allocation> allocations_;
@@ -225,7 +247,10 @@ private:
   std::map<uint64_t, uint64_t> pinned_;
   std::vector<uint64_t> used_; ///< Per device.
   std::vector<uint64_t> most_; ///< The same, at its peak.
+  /// Per device and Charge, now and at its peak.
+  std::map<std::pair<int, Charge>, std::pair<uint64_t, uint64_t>> charges_;
   uint64_t mostBytes_;
+  bool isCharged_;
   std::vector<std::unique_ptr<Stream>> streams_;
   /// Of the host, whose threads tell each other what they know, in ways that
   /// are not seen here.

@@ -20,11 +20,13 @@ using namespace divisi::emulator;
 KernelObject::KernelObject(const void *image)
     : file_(memfd_create("kernel", MFD_CLOEXEC)) {
   EmulatedHeader header, expected;
-  if (std::memcmp(image, expected.magic, sizeof(expected.magic)) != 0) {
+  if (std::strncmp(static_cast<const char *>(image), expected.magic,
+                   sizeof(expected.magic)) != 0) {
     return; // something else, of any size
   }
   std::memcpy(&header, image, sizeof(header));
   parameters_ = header.parameters;
+  bytes_ = sizeof(header) + header.bytes;
   const char *object = static_cast<const char *>(image) + sizeof(header);
   if (file_ < 0 || write(file_, object, header.bytes) !=
                        static_cast<ssize_t>(header.bytes)) {

@@ -21,6 +21,10 @@ public:
   ~KernelObject();
   KernelObject(const KernelObject &) = delete;
 
+  /// Whether the bytes are one, whatever it has.
+  bool isOne() const { return bytes_ != 0; }
+  /// How many there are.
+  uint64_t bytes() const { return bytes_; }
   /// Null if the bytes are no such object.
   EmulatedFunction function() const { return function_; }
   /// How many parameters it has, of 8 bytes each.
@@ -30,7 +34,7 @@ private:
   int file_ = -1;
   void *handle_ = nullptr;
   EmulatedFunction function_ = nullptr;
-  uint64_t parameters_ = 0;
+  uint64_t parameters_ = 0, bytes_ = 0;
 };
 
 } // namespace divisi::emulator

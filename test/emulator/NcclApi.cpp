@@ -21,23 +21,46 @@
 //                                  processes meet
 //   DIVISI_EMULATOR_NCCL_PLAIN     ncclMemAlloc has no memory
 //   DIVISI_EMULATOR_NCCL_REFUSE    the registration of memory of that number,
-//   from
-//                                  1 on, fails
+//                                  from 1 on, fails
+//   DIVISI_EMULATOR_NCCL_SLOTS     how many there can be on a device (256)
+//   DIVISI_EMULATOR_NCCL_COUNTS    a file for how many communicators were made,
+//                                  split, ended and aborted
 //
 // Communicators are in NcclCommunicators.cpp, calls of collectives in
 // NcclCalls.cpp.
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/device/GpuOverhead.h"
 #include "test/emulator/NcclState.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 
 using namespace divisi::emulator;
+using divisi::rt::GpuOverhead;
 
 NcclState &divisi::emulator::nccl() {
   static NcclState all;
   return all;
+}
+
+NcclState::NcclState()
+    : refused(fromEnvironment("DIVISI_EMULATOR_NCCL_REFUSE", 0)) {
+  gpus(); // outlive it
+}
+
+NcclState::~NcclState() {
+  if (const char *path = std::getenv("DIVISI_EMULATOR_NCCL_COUNTS")) {
+    std::ofstream(path) << made << " " << split << " " << ended << " "
+                        << aborted << "\n";
+  }
+}
+
+void emulatedRefusal(uint64_t next) {
+  Lock lock(gpus().mutex);
+  nccl().refused = next ? nccl().registrations + next : 0;
 }
 
 ncclResult_t divisi::emulator::refuse(const std::string &what) {
@@ -76,6 +99,13 @@ std::function<bool()> divisi::emulator::later(std::function<bool()> isDone) {
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// What an allocation takes beyond what is asked for: it is of whole pieces
+/// (NCCL User Guide, ncclMemAlloc: "the actual allocated size might be
+/// larger").
+static int64_t roundingOf(uint64_t bytes) {
+  return GpuOverhead::rounded(int64_t(bytes)) - int64_t(bytes);
+}
+
 ncclResult_t ncclMemAlloc(void **data, size_t bytes) {
   if (fromEnvironment("DIVISI_EMULATOR_NCCL_PLAIN", 0) != 0) {
     return ncclSystemError;
@@ -83,10 +113,20 @@ ncclResult_t ncclMemAlloc(void **data, size_t bytes) {
   CUdeviceptr made = 0;
   CUresult result = cuMemAlloc(&made, bytes);
   *data = reinterpret_cast<void *>(made);
+  if (result == CUDA_SUCCESS) {
+    Lock lock(gpus().mutex);
+    gpus().charge(currentDevice(), Charge::Nccl, roundingOf(bytes));
+  }
   return result == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 ncclResult_t ncclMemFree(void *data) {
+  {
+    Lock lock(gpus().mutex);
+    MemoryRange range = gpus().rangeOf(reinterpret_cast<uint64_t>(data));
+    gpus().charge(gpus().deviceOf(range.begin), Charge::Nccl,
+                  -roundingOf(range.end - range.begin));
+  }
   return cuMemFree(reinterpret_cast<CUdeviceptr>(data)) == CUDA_SUCCESS
              ? ncclSuccess
              : ncclUnhandledCudaError;
@@ -106,11 +146,13 @@ ncclResult_t ncclCommRegister(const ncclComm_t communicator, void *data,
     gpus().fail("NCCL: memory is registered twice with a communicator");
     return refuse("to register memory twice");
   }
-  if (++nccl().registrations ==
-      fromEnvironment("DIVISI_EMULATOR_NCCL_REFUSE", 0)) {
+  uint64_t &slots = nccl().slots[communicator->device];
+  if (++nccl().registrations == nccl().refused ||
+      slots == fromEnvironment("DIVISI_EMULATOR_NCCL_SLOTS", 256)) {
     nccl().lastError = "it cannot be mapped";
     return ncclSystemError;
   }
+  ++slots;
   communicator->registered[begin] = begin + bytes;
   gpus().hold(begin);
   *handle = data;
@@ -125,5 +167,6 @@ ncclResult_t ncclCommDeregister(const ncclComm_t communicator, void *handle) {
     return refuse("to take back what is not registered");
   }
   gpus().letGo(begin);
+  --nccl().slots[communicator->device];
   return ncclSuccess;
 }

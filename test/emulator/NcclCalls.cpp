@@ -23,6 +23,7 @@ struct OpenGroup {
   Stream *stream = nullptr;
   uint64_t capture = 0; ///< That the stream is in; 0: in none.
   std::vector<NcclCall> calls;
+  std::vector<ncclComm_t> aborted; ///< To be, when it ends.
   ncclResult_t wrong = ncclSuccess;
 };
 
@@ -31,6 +32,14 @@ struct OpenGroup {
 static OpenGroup &openGroup() {
   thread_local OpenGroup own;
   return own;
+}
+
+bool divisi::emulator::isInGroup(ncclComm_t aborted) {
+  if (openGroup().depth == 0) {
+    return false;
+  }
+  openGroup().aborted.push_back(aborted);
+  return true;
 }
 
 ncclResult_t ncclGroupStart() {
@@ -147,6 +156,10 @@ static ncclResult_t endGroup(OpenGroup open) {
 }
 
 ncclResult_t ncclGroupEnd() {
+  if (openGroup().depth == 1 && !openGroup().aborted.empty()) {
+    OpenGroup open = std::exchange(openGroup(), {});
+    return abortAll(open.aborted);
+  }
   Lock lock(gpus().mutex);
   OpenGroup &own = openGroup();
   if (own.depth == 0) {
@@ -220,8 +233,11 @@ static ncclResult_t addCall(ncclComm_t communicator, cudaStream_t on,
   OpenGroup &own = openGroup();
   auto *stream = reinterpret_cast<Stream *>(on);
   const char *wrong =
-      own.depth == 0          ? "a call outside of a group"
-      : communicator->pending ? "a call of a communicator that is not ready"
+      communicator->family && *communicator->family
+          ? "a call of a communicator that shares with one that was aborted"
+      : communicator->isFinalized ? "a call of one that was finalized"
+      : own.depth == 0            ? "a call outside of a group"
+      : communicator->pending     ? "a call of a communicator that is not ready"
       : currentDevice() != communicator->device ||
               stream->device != communicator->device
           ? "a call on another device than the communicator's"

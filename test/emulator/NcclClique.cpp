@@ -119,7 +119,10 @@ NcclClique::mailedMeeting(const std::tuple<int, int, uint64_t> &key) const {
 }
 
 std::string NcclClique::nameOf(Said what, int self) const {
-  return name + (what == Said::IsThere ? ".there." : ".first.") +
+  return name +
+         (what == Said::IsThere            ? ".there."
+          : what == Said::MakesCollectives ? ".first."
+                                           : ".final.") +
          std::to_string(self);
 }
 

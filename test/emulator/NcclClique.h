@@ -53,7 +53,7 @@ public:
   std::map<int, int> devices;
 
   /// What ranks say for all others to know.
-  enum class Said : uint8_t { IsThere, MakesCollectives };
+  enum class Said : uint8_t { IsThere, MakesCollectives, Finalizes };
   void say(int self, Said what);
   /// Whether all have said it.
   bool haveAllSaid(Said what) const;
@@ -120,6 +120,8 @@ public:
   void begin(const Clock &clock) override;
   bool isOver() const override;
   void end(Touched &touched, Clock &learned) override;
+
+  bool hasEnded() const { return hasEnded_; }
 
   bool isAborted = false; ///< It ends, and does nothing.
   bool hangs = false;     ///< It never ends.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/device/GpuOverhead.h"
 #include "test/emulator/NcclState.h"
 
 #include <algorithm>
@@ -16,6 +17,12 @@
 #include <unistd.h>
 
 using namespace divisi::emulator;
+using divisi::rt::GpuOverhead;
+
+uint64_t emulatedAborts() {
+  Lock lock(gpus().mutex);
+  return nccl().aborted;
+}
 
 void emulatedCommunicators(uint64_t *made, uint64_t *split, uint64_t *ended) {
   Lock lock(gpus().mutex);
@@ -73,9 +80,24 @@ static ncclResult_t block(std::span<const ncclComm_t> communicators) {
 // What begins them
 //===----------------------------------------------------------------------===//
 
-/// One that connects when all of its ranks have come.
+/// Lets the device hold the buffers of a communicator; with `of`, it is one of
+/// its family, and uses those.
+static bool holdBuffers(ncclComm &made, const ncclComm *of) {
+  gpus().synchronize(made.device, "a new communicator of NCCL's");
+  made.family = of ? of->family : nullptr;
+  made.bytes =
+      made.family ? GpuOverhead::partBytes : GpuOverhead::communicatorBytes;
+  return gpus().charge(made.device, Charge::Nccl, made.bytes);
+}
+
+static bool shares(const ncclConfig_t *config) {
+  return config && config->splitShare == 1;
+}
+
+/// One that connects when all of its ranks have come; others may share what it
+/// has, or none.
 static ncclResult_t begin(ncclComm_t *made, int size, const ncclUniqueId &id,
-                          int self, int device) {
+                          int self, int device, bool isShared = false) {
   Lock lock(gpus().mutex);
   if (refuseInCapture() || device < 0 || self < 0 || self >= size) {
     return refuse("a rank without a device, or out of range, or in a capture");
@@ -97,6 +119,10 @@ static ncclResult_t begin(ncclComm_t *made, int size, const ncclUniqueId &id,
   *made = new ncclComm{clique, self, device};
   nccl().communicators.insert(*made);
   ++nccl().made;
+  if (!holdBuffers(**made, nullptr)) {
+    return ncclUnhandledCudaError;
+  }
+  (*made)->family = isShared ? std::make_shared<bool>(false) : nullptr;
   bool isAlone = fromEnvironment("DIVISI_EMULATOR_NCCL_ALONE", 0) != 0;
   (*made)->pending = later([clique, isAlone] {
     return !isAlone && clique->haveAllSaid(NcclClique::Said::IsThere);
@@ -106,8 +132,9 @@ static ncclResult_t begin(ncclComm_t *made, int size, const ncclUniqueId &id,
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int size, ncclUniqueId id,
                                     int self, ncclConfig_t *config) {
-  return isBlocking(config) ? refuse("a communicator that blocks")
-                            : begin(made, size, id, self, currentDevice());
+  return isBlocking(config)
+             ? refuse("a communicator that blocks")
+             : begin(made, size, id, self, currentDevice(), shares(config));
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *made, int size, ncclUniqueId id,
@@ -136,7 +163,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t *made, int size, const int *devices) {
 
 /// Asks for a part of `whole`, which comes when all of its ranks have asked.
 static ncclResult_t askFor(ncclComm_t whole, int color, int key,
-                           ncclComm_t *made) {
+                           ncclComm_t *made, bool isShared) {
   Lock lock(gpus().mutex);
   if (!isThere(whole) || whole->pending || refuseInCapture()) {
     return refuse("a split of a communicator that is not ready, or in a "
@@ -149,6 +176,9 @@ static ncclResult_t askFor(ncclComm_t whole, int color, int key,
   if (*made) {
     nccl().communicators.insert(*made);
     ++nccl().split;
+    if (!holdBuffers(**made, isShared ? whole : nullptr)) {
+      return ncclUnhandledCudaError;
+    }
   }
   auto isDone = [clique, number, self = whole->self, color = color,
                  child = *made] {
@@ -175,7 +205,7 @@ ncclResult_t ncclCommSplit(ncclComm_t whole, int color, int key,
   if (isBlocking(config)) {
     return refuse("a part of a communicator that blocks");
   }
-  ncclResult_t result = askFor(whole, color, key, made);
+  ncclResult_t result = askFor(whole, color, key, made, shares(config));
   return result == ncclInProgress && whole->isBlocking ? block({&whole, 1})
                                                        : result;
 }
@@ -184,20 +214,27 @@ ncclResult_t ncclCommSplit(ncclComm_t whole, int color, int key,
 // What ends them
 //===----------------------------------------------------------------------===//
 
-/// With `aborts`, also what others may never come to.
-static ncclResult_t end(ncclComm_t communicator, bool aborts) {
-  Lock lock(gpus().mutex);
-  if (!isThere(communicator)) {
-    gpus().fail("NCCL: a communicator is ended twice");
-    return ncclInvalidArgument;
+ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+  std::unique_lock lock(gpus().mutex);
+  if (!isThere(communicator) || communicator->pending ||
+      communicator->isFinalized) {
+    return refuse("to finalize what is not ready, or twice");
   }
+  gpus().synchronize(communicator->device, "ncclCommFinalize");
+  communicator->isFinalized = true;
+  communicator->clique->say(communicator->self, NcclClique::Said::Finalizes);
+  communicator->pending = later([clique = communicator->clique] {
+    return clique->haveAllSaid(NcclClique::Said::Finalizes);
+  });
+  lock.unlock();
+  return communicator->isBlocking ? block({&communicator, 1}) : ncclInProgress;
+}
+
+/// With its buffers and what is registered with it.
+static ncclResult_t end(ncclComm_t communicator) {
   for (auto [data, end] : communicator->registered) {
     gpus().letGo(data);
-  }
-  for (const auto &known : communicator->groups) {
-    if (auto group = known.lock()) {
-      group->isAborted |= aborts;
-    }
+    --nccl().slots[communicator->device];
   }
   // It would wait for them, and they for it.
   if (std::ranges::any_of(communicator->graphs,
@@ -206,18 +243,61 @@ static ncclResult_t end(ncclComm_t communicator, bool aborts) {
     communicator->hasEnded = true;
     return refuse("the end of a communicator before its graphs");
   }
+  gpus().charge(communicator->device, Charge::Nccl, -communicator->bytes);
   nccl().communicators.erase(communicator);
   ++nccl().ended;
   delete communicator;
   return ncclSuccess;
 }
 
+static ncclResult_t endedTwice() {
+  gpus().fail("NCCL: a communicator is ended twice");
+  return ncclInvalidArgument;
+}
+
+ncclResult_t divisi::emulator::abortAll(std::span<const ncclComm_t> all) {
+  std::unique_lock lock(gpus().mutex);
+  for (ncclComm_t communicator : all) {
+    if (!isThere(communicator)) {
+      return endedTwice();
+    }
+    for (const auto &known : communicator->groups) {
+      if (auto group = known.lock()) {
+        group->isAborted = true;
+      }
+    }
+    if (communicator->family) {
+      *communicator->family = true;
+    }
+  }
+  ncclResult_t result = ncclSuccess;
+  for (ncclComm_t communicator : all) {
+    int device = communicator->device;
+    gpus().synchronize(device, "ncclCommAbort");
+    gpus().drain(device, lock);
+    ++nccl().aborted;
+    ncclResult_t own = end(communicator);
+    result = result == ncclSuccess ? own : result;
+  }
+  return result;
+}
+
+/// It returns when its buffers are freed, which waits for all work of its
+/// device (CUDA Runtime API, cudaFree); in a group, when the group ends.
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  return end(communicator, /*aborts=*/true);
+  return isInGroup(communicator) ? ncclSuccess : abortAll({&communicator, 1});
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
-  return end(communicator, /*aborts=*/false);
+  Lock lock(gpus().mutex);
+  if (!isThere(communicator)) {
+    return endedTwice();
+  }
+  gpus().synchronize(communicator->device, "ncclCommDestroy");
+  if (communicator->isFinalized && communicator->pending) {
+    gpus().fail("NCCL: a communicator is destroyed while it is finalized");
+  }
+  return end(communicator);
 }
 
 //===----------------------------------------------------------------------===//

@@ -285,10 +285,11 @@ TEST(NcclTest, whatTheCallerHasMustFit) {
                          "that rank 1 was given: "));
 }
 
-/// How many communicators were made, split and ended.
-static std::array<uint64_t, 3> countCommunicators() {
-  std::array<uint64_t, 3> counts{};
+/// How many communicators were made, split, ended and aborted.
+static std::array<uint64_t, 4> countCommunicators() {
+  std::array<uint64_t, 4> counts{};
   emulatedCommunicators(&counts[0], &counts[1], &counts[2]);
+  counts[3] = emulatedAborts();
   return counts;
 }
 
@@ -309,8 +310,9 @@ TEST(NcclTest, allIsSplitFromWhatTheCallerHas) {
       ofTwo.parties.resize(2);
       expectAsByHost(own, ofTwo, random);
     }
-    auto [made, split, ended] = countCommunicators();
+    auto [made, split, ended, aborted] = countCommunicators();
     EXPECT_EQ(made, before[0]);
+    EXPECT_EQ(aborted, before[3]);
     EXPECT_EQ(split, before[1] + uint64_t(world) * (4 + 2));
     EXPECT_EQ(ended - before[2], split - before[1]);
   }

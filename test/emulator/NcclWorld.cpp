@@ -73,10 +73,13 @@ Expected<NcclWorld::Share> NcclWorld::prepare(const StepDesc &step,
     return made.status();
   }
   Share share{std::move(*made), {}, {}, {}, {}};
-  share.from = std::move(*gpu.device->allocate(int64_t(source.size())));
-  share.to = std::move(*gpu.device->allocate(int64_t(resultBytes)));
-  share.workspace =
-      std::move(*gpu.device->allocate(share.step->workspaceBytes()));
+  auto allocate = [&](int64_t bytes) {
+    return std::move(
+        *communicator->allocate(step.parties[party].rank, *gpu.device, bytes));
+  };
+  share.from = allocate(int64_t(source.size()));
+  share.to = allocate(int64_t(resultBytes));
+  share.workspace = allocate(share.step->workspaceBytes());
   share.step->setWorkspace(share.workspace->data());
   gpu.copy(source.data(), share.from->data(), share.from->size());
   return share;

@@ -1,6 +1,6 @@
-"""Convolutions that cuDNN has no engine for, of models on emulated GPUs: what the
-artifact has beside the library's call does them (DnnApi.cpp in test/emulator has
-the switches)."""
+"""Convolutions that cuDNN has no engine for, and products that cuBLASLt has no
+algorithm for, of models on emulated GPUs: what the artifact has beside the library's
+call does them (DnnApi.cpp and BlasApi.cpp in test/emulator have the switches)."""
 
 import re
 
@@ -45,6 +45,19 @@ def test_code_is_used_where_there_is_no_engine(divisi, devices):
         assert_close(load(divisi.path("out.npz")), load(m.outputs))
 
 
+# Of regions all, or what is fused to the product alone, is code.
+@pytest.mark.parametrize("lacks, falls", [("gb", False), ("p", True)])
+def test_code_is_used_where_there_is_no_algorithm(divisi, lacks, falls):
+    m = model("gpt2")
+    divisi("compile", m.onnx, *m.shapes, "--devices", 2, *GPU, "-o", "g.divisi")
+    told = run(divisi, m, blas_lacks=lacks).err
+    assert "emulator: " not in told
+    said = re.findall(r"device \d: generated code does (\d+) nn.matmul, for which "
+                      r"cuBLASLt has no engine", told)
+    assert len(said) == (2 if falls else 0), told
+    assert_close(load(divisi.path("out.npz")), load(m.outputs))
+
+
 # One kernel does all of them.
 def test_calls_name_one_fallback(divisi):
     m = model("resnet")
@@ -55,8 +68,8 @@ def test_calls_name_one_fallback(divisi):
     text = dump.read_text()
     named = re.findall(r"fallback (@\w+)", text)
     # In regions, and alone.
-    assert len(named) == len(re.findall(r'(?:= |call ")nn\.conv\b', text))
-    assert len(set(named)) == 1
+    assert len(named) == len(re.findall(r'(?:= |call ")nn\.(?:conv|matmul)\b', text))
+    assert len(set(named)) == 2 # one for products
 
 
 def test_a_library_that_fails_is_no_lack_of_an_engine(divisi):

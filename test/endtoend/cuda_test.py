@@ -5,6 +5,7 @@ thread. (The tests of its parts: test/emulator.)"""
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,10 @@ def needs_convolutions():
 
 
 def emulator(**settings):
-    """The environment of a machine with emulated GPUs."""
+    """The environment of a machine with emulated GPUs. `bytes` are those that can be
+    asked for, unless contexts and the like are charged, too."""
+    if "bytes" in settings:
+        settings = {"charges": 0, **settings}
     named = {f"DIVISI_EMULATOR_{name.upper()}": str(value)
              for name, value in settings.items()}
     return {**os.environ, **named, "LD_LIBRARY_PATH": str(EMULATOR)}
@@ -98,26 +102,33 @@ def test_every_interleaving_gives_the_same_bits(divisi, name):
         assert values.tobytes() == first[key].tobytes()
 
 
-def leave_out_waits(run, waits, least, tells="emulator: race: "):
-    """Leaves out each of a share of the first `waits`, if there are so many, of
-    `run(drop=, seed=)`. Threads of the host order work of GPUs, too, as it
+def waits_of(divisi, run):
+    """How many waits `run(waits=)` has."""
+    run(waits=divisi.path("waits"))
+    return int(divisi.path("waits").read_text())
+
+
+def leave_out_waits(run, waits, least, tells="emulator: race: ", behind=0):
+    """Leaves out each of a share of `waits`, if there are so many, after the first
+    `behind` of `run(drop=, seed=)`: those of a first run, in which the host waits
+    for collectives. Threads of the host order work of GPUs, too, as it
     happens, so that a wait may not be missed in one run: then others are tried.
     How many were reported, and how many others imply: of all waits `least` at
     least, and no more than were reported; of a share one."""
-    reported, implied = _leave_out(run, waits, tells)
+    reported, implied = _leave_out(run, waits, tells, behind)
     assert reported >= (least if is_sweep() else 1)
     assert implied <= reported or not is_sweep()
     return reported, implied
 
 
-def _leave_out(run, waits, tells):
+def _leave_out(run, waits, tells, behind):
     reported = implied = 0
     for count, dropped in enumerate(drawn(range(1, waits + 1))):
         if count >= sample_size(waits, 4) and reported > 0:
             break
         isThere = isReported = isImplied = False
         for seed in range(1, 6):
-            told = run(drop=dropped, seed=seed)
+            told = run(drop=behind + dropped, seed=seed)
             isThere = "emulator: left out a wait" in told.err
             if not isThere:
                 break
@@ -135,10 +146,14 @@ def _leave_out(run, waits, tells):
 
 def test_a_wait_that_is_left_out_is_reported(divisi):
     m = compile_for_gpus(divisi, "gpt2", "found")
-    reported, implied = leave_out_waits(
-        lambda **settings: divisi("run", "g.divisi", "--inputs", m.inputs,
-                                  "-o", "out.npz", exits=None,
-                                  env=emulator(**settings)), 24, 3)
+
+    def run(runs, **settings):
+        return divisi("run", "g.divisi", "--inputs", m.inputs, "--repeat", runs,
+                      "--no-graphs", "-o", "out.npz", exits=None,
+                      env=emulator(**settings))
+
+    first = waits_of(divisi, partial(run, 1))
+    reported, implied = leave_out_waits(partial(run, 2), 24, 3, behind=first)
     print(f"counted: waits left out: {reported} reported as races, {implied} "
           "that others imply")
 
@@ -153,6 +168,8 @@ def test_what_is_missing_is_named(divisi):
     assert "out of memory (CUDA_ERROR_OUT_OF_MEMORY)" in full.err
     none = {key: value for key, value in os.environ.items()
             if key != "LD_LIBRARY_PATH"}
+    small = divisi(*run, exits=DEVICE, env=emulator(bytes=256 << 20, charges=1))
+    assert re.search(r"CUDA cannot begin on device [01]: out of memory", small.err)
     absent = divisi(*run, exits=DEVICE, env=none)
     assert ("no CUDA device: libcuda.so.1: cannot open shared object file: No "
             "such file or directory; libcuda.so.1 comes with NVIDIA's driver "
@@ -264,6 +281,22 @@ def test_code_of_others_is_not_run(divisi):
     divisi.path("keys").write_text(key + "\n")
     divisi.path("keys").chmod(0o644)
     divisi(*run, "--trust", "keys", env=other)
+
+
+# Before any library is opened, none of which is there.
+def test_a_driver_of_another_cuda_is_named(divisi):
+    m = compile_for_gpus(divisi, "gpt2", "found")
+    divisi.path("lib").mkdir()
+    divisi.path("lib/libcuda.so.1").symlink_to(EMULATOR / "libcuda.so.1")
+    old = 12080 if (EMULATOR / "libcublasLt.so.13").exists() else 11080
+    result = divisi("run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz",
+                    exits=DEVICE, env={**emulator(driver=old), "LD_LIBRARY_PATH":
+                                       str(divisi.path("lib"))})
+    assert re.search(
+        rf"NVIDIA's driver is for CUDA {old // 1000}\.8, expected at least "
+        r"(\d+)\.0, as this build of divisi was made with CUDA \1; update it, or "
+        rf"build divisi with CUDA {old // 1000}", result.err), result.err
+    assert "libcublasLt" not in result.err and "libnccl" not in result.err
 
 
 def test_a_library_that_is_missing_is_named(divisi, needs_products):

@@ -9,13 +9,14 @@
 #include "runtime/backends/cuda/Blas.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/backends/cuda/FunctionTable.h"
+#include "runtime/backends/cuda/Versions.h"
 
 using namespace divisi;
 using namespace divisi::rt::cuda;
 
-// Within a major version the library keeps its functions and types.
-static constexpr char libraryName[] =
-    "libcublasLt.so." DIVISI_SYMBOL(CUBLAS_VER_MAJOR);
+static_assert(
+    CUBLAS_VER_MAJOR == versions::cuda,
+    "the headers of cuBLASLt and of the driver are of different CUDA");
 
 static std::string fillTable(void *handle, BlasLibrary &library) {
   TableFiller table(handle);
@@ -43,7 +44,12 @@ static std::string fillTable(void *handle, BlasLibrary &library) {
 }
 
 Expected<std::shared_ptr<const BlasLibrary>> BlasLibrary::open() {
-  void *handle = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
+  if (auto driver = Driver::open(); !driver) {
+    return driver.status();
+  }
+  const std::string libraryName =
+      versions::fileOf("libcublasLt", versions::cuda);
+  void *handle = dlopen(libraryName.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     return makeError(ExitCode::Device,
                      "products on GPUs need cuBLASLt: ", dlerror(), "; ",

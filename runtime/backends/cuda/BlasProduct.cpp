@@ -111,13 +111,16 @@ Status BlasProduct::describe(const StridedProduct &product,
   return status.isOk() ? set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue) : status;
 }
 
-/// Lets the library choose, or takes what it has chosen before.
-Status BlasProduct::choose(const std::array<uint32_t, 3> &alignments) {
+/// Lets the library choose, or takes what it has chosen before; false if it has
+/// nothing. (cuBLAS, cublasLtMatmulAlgoGetHeuristic:
+/// CUBLAS_STATUS_NOT_SUPPORTED "if there is no heuristic function available for
+/// the current configuration"; others return success, and no results.)
+Expected<bool> BlasProduct::choose(const std::array<uint32_t, 3> &alignments) {
   const BlasLibrary &library = blas_.library();
   if (auto known = blas_.algorithms().find(text_);
       known != blas_.algorithms().end()) {
     algorithm_ = known->second;
-    return {};
+    return true;
   }
   cublasLtMatmulPreference_t made = nullptr;
   cublasStatus_t result = library.preferenceCreate(&made);
@@ -145,12 +148,24 @@ Status BlasProduct::choose(const std::array<uint32_t, 3> &alignments) {
                                   ofResult, made, 1, &found, &count);
   }
   if (result == CUBLAS_STATUS_SUCCESS) {
-    result = count == 1 ? found.state : CUBLAS_STATUS_NOT_SUPPORTED;
+    result = count > 0 ? found.state : CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  if (result == CUBLAS_STATUS_SUCCESS) {
-    algorithm_ = blas_.algorithms()[text_] = found.algo;
+  if (result == CUBLAS_STATUS_NOT_SUPPORTED) {
+    return false;
   }
-  return blas_.check(result, "do a product of " + name_);
+  if (result != CUBLAS_STATUS_SUCCESS) {
+    return blas_.check(result, "find an algorithm for a product");
+  }
+  algorithm_ = blas_.algorithms()[text_] = found.algo;
+  return true;
+}
+
+std::string BlasProduct::nameOf(const StridedProduct &product) {
+  auto shape = [](int64_t rows, int64_t columns) {
+    return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]";
+  };
+  return shape(product.m, product.k) + " and " + shape(product.k, product.n) +
+         ", " + std::to_string(product.batch) + " times";
 }
 
 Expected<std::unique_ptr<BlasProduct>>
@@ -161,22 +176,17 @@ BlasProduct::make(const BlasHandle &blas, const StridedProduct &product,
   std::unique_ptr<BlasProduct> made(
       new BlasProduct(blas, types, end, workspaceBytes));
   made->text_ = std::to_string(workspaceBytes) + " ";
-  auto shape = [](int64_t rows, int64_t columns) {
-    return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]";
-  };
-  made->name_ = shape(product.m, product.k) + " and " +
-                shape(product.k, product.n) + ", " +
-                std::to_string(product.batch) + " times";
   Status status = made->describe(product, alignments);
   if (status.isOk() && end.hasBias) {
     // Nobody reads there: what counts is that it is aligned as buffers are.
     status = made->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
                        reinterpret_cast<const void *>(uintptr_t(64)));
   }
-  if (status.isOk()) {
-    status = made->choose(alignments);
+  auto isFound = status.isOk() ? made->choose(alignments) : status;
+  if (!isFound) {
+    return isFound.status();
   }
-  return status.isOk() ? Expected(std::move(made)) : status;
+  return *isFound ? std::move(made) : nullptr;
 }
 
 Status BlasProduct::run(const Places &places, cudaStream_t stream) {

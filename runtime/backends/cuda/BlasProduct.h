@@ -51,10 +51,14 @@ class BlasProduct {
 public:
   /// Of one iteration of `product`, whose tensors all begin at multiples of
   /// `alignments`, in bytes, beyond which the workspace begins at one of 256.
+  /// Null if the library has no algorithm for it; Device where it fails.
   static Expected<std::unique_ptr<BlasProduct>>
   make(const BlasHandle &blas, const StridedProduct &product,
        const ProductTypes &types, const ProductEnd &end,
        const std::array<uint32_t, 3> &alignments, int64_t workspaceBytes);
+
+  /// `[4, 8] and [8, 2], 3 times`
+  static std::string nameOf(const StridedProduct &product);
 
   /// Where tensors begin.
   struct Places {
@@ -76,7 +80,7 @@ private:
   Status describe(const StridedProduct &product,
                   const std::array<uint32_t, 3> &alignments);
   Status addLayout(const StridedProduct &product, size_t tensor);
-  Status choose(const std::array<uint32_t, 3> &alignments);
+  Expected<bool> choose(const std::array<uint32_t, 3> &alignments);
   template <typename T>
   Status set(cublasLtMatmulDescAttributes_t attribute, T value);
 
@@ -88,7 +92,6 @@ private:
   std::vector<Owned<cublasLtMatrixLayoutOpaque_t>> layouts_; ///< Per tensor.
   cublasLtMatmulAlgo_t algorithm_;
   std::string text_; ///< All that the choice depends on.
-  std::string name_; ///< For messages.
 };
 
 } // namespace divisi::rt::cuda

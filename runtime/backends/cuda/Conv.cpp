@@ -212,7 +212,7 @@ DnnConvolution ConvPlan::on(bool isPadded, bool isFused) const {
 
 namespace {
 
-class PreparedConv final : public PreparedKernel {
+class PreparedConv final : public CudaKernel {
 public:
   PreparedConv(const ConvPlan &plan, ProductTail tail, ProductFallback fallback)
       : plan_(plan), operands_(plan.region.productOperands()),
@@ -227,11 +227,13 @@ public:
     }
   }
 
+  Status makeReady(const std::shared_ptr<const Context> &context) override;
   Status launch(LaunchContext &context) override;
   std::optional<RefusedPart> hasFallenBack() const override;
 
 private:
-  Status choose(const DnnHandle &dnn);
+  Status choose(const DnnHandle &dnn,
+                const std::shared_ptr<const Context> &context);
   Status convolve(LaunchContext &context, const DnnHandle &dnn);
   Status pad(size_t padded, const CudaQueue &queue, const void *from,
              std::byte *to) const;
@@ -241,8 +243,7 @@ private:
   ProductTail tail_;
   ProductFallback fallback_;
   std::vector<PlaneCopy> copies_; ///< To padded tensors, or out of them.
-  /// Found in the first launch, since it is of one GPU; null where there is
-  /// none, and the fallback is used.
+  /// Null where there is none, and the fallback is used.
   const DnnPlan *chosen_ = nullptr;
   bool isPadded_ = false, isFused_ = false;
   std::vector<int64_t> numbers_;
@@ -253,7 +254,8 @@ private:
 
 /// Takes the first way that the library knows, or else the fallback: not where
 /// it has failed at the convolution alone.
-Status PreparedConv::choose(const DnnHandle &dnn) {
+Status PreparedConv::choose(const DnnHandle &dnn,
+                            const std::shared_ptr<const Context> &context) {
   Status failure;
   for (bool isPadded : {false, true}) {
     for (bool isFused : {true, false}) {
@@ -279,7 +281,7 @@ Status PreparedConv::choose(const DnnHandle &dnn) {
     return failure;
   }
   if (fallback_.exists()) {
-    return fallback_.load();
+    return fallback_.load(context);
   }
   const DnnConvolution &what = plan_.convolution;
   return makeError(ExitCode::Device,
@@ -355,12 +357,15 @@ Status PreparedConv::convolve(LaunchContext &context, const DnnHandle &dnn) {
   return status;
 }
 
+Status PreparedConv::makeReady(const std::shared_ptr<const Context> &context) {
+  auto dnn = context->dnn();
+  Status status = dnn ? choose(**dnn, context) : dnn.status();
+  return status.isOk() ? tail_.makeReady(context) : status;
+}
+
 Status PreparedConv::launch(LaunchContext &context) {
   auto dnn = static_cast<CudaQueue &>(*context.queue).context().dnn();
   Status status = dnn.status();
-  if (status.isOk() && !chosen_ && !fallback_.isUsed()) {
-    status = choose(**dnn);
-  }
   if (status.isOk()) {
     status = fallback_.isUsed() ? fallback_.launch(context, tail_.made(context))
                                 : convolve(context, **dnn);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cuda/CudaDevice.h"
+#include "runtime/backends/cuda/CudaKernel.h"
 
 #include <cstring>
 #include <limits>
@@ -118,6 +119,10 @@ public:
   Expected<std::unique_ptr<DeviceMemory>> allocateHost(int64_t bytes) override;
   Expected<std::unique_ptr<DeviceQueue>> makeQueue() override;
   Expected<std::unique_ptr<DeviceEvent>> makeEvent() override;
+  /// All kernels for its space are of the backend.
+  Status makeReady(PreparedKernel &kernel) override {
+    return static_cast<CudaKernel &>(kernel).makeReady(context_);
+  }
   Status copyBox(DeviceQueue *queue, const BoxCopy &copy, const void *source,
                  void *result) override;
   Status fill(DeviceQueue *queue, DType type, ReduceKind kind, void *result,

@@ -10,12 +10,10 @@
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/backends/cuda/DnnPlan.h"
 #include "runtime/backends/cuda/FunctionTable.h"
+#include "runtime/backends/cuda/Versions.h"
 
 using namespace divisi;
 using namespace divisi::rt::cuda;
-
-// Within a major version the library keeps its functions and types.
-static constexpr char libraryName[] = "libcudnn.so." DIVISI_SYMBOL(CUDNN_MAJOR);
 
 static std::string fillTable(void *handle, DnnLibrary &library) {
   TableFiller table(handle);
@@ -36,7 +34,11 @@ static std::string fillTable(void *handle, DnnLibrary &library) {
 }
 
 Expected<std::shared_ptr<const DnnLibrary>> DnnLibrary::open() {
-  void *handle = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
+  if (auto driver = Driver::open(); !driver) {
+    return driver.status();
+  }
+  const std::string libraryName = versions::fileOf("libcudnn", CUDNN_MAJOR);
+  void *handle = dlopen(libraryName.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     return makeError(ExitCode::Device,
                      "convolutions on GPUs need cuDNN: ", dlerror(), "; ",

@@ -8,6 +8,7 @@
 
 #include "runtime/backends/cuda/Driver.h"
 #include "runtime/backends/cuda/FunctionTable.h"
+#include "runtime/backends/cuda/Versions.h"
 
 using namespace divisi;
 using namespace divisi::rt::cuda;
@@ -60,13 +61,9 @@ static std::string fillTable(void *library, Driver &driver) {
   table.fill(driver.libraryLoadData, DIVISI_SYMBOL(cuLibraryLoadData));
   table.fill(driver.libraryUnload, DIVISI_SYMBOL(cuLibraryUnload));
   table.fill(driver.libraryGetKernel, DIVISI_SYMBOL(cuLibraryGetKernel));
+  table.fill(driver.kernelGetFunction, DIVISI_SYMBOL(cuKernelGetFunction));
   table.fill(driver.launchKernel, DIVISI_SYMBOL(cuLaunchKernel));
   return table.missing;
-}
-
-static std::string nameOfVersion(int version) {
-  return std::to_string(version / 1000) + "." +
-         std::to_string(version % 1000 / 10);
 }
 
 Expected<std::shared_ptr<const Driver>> Driver::open() {
@@ -81,15 +78,19 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
   std::string missing = fillTable(library, *driver);
   int version = 0;
   if (driver->driverGetVersion &&
-      driver->driverGetVersion(&version) == CUDA_SUCCESS && version < oldest) {
+      driver->driverGetVersion(&version) == CUDA_SUCCESS &&
+      version < versions::oldestDriver) {
     return makeError(ExitCode::Device, "NVIDIA's driver is for CUDA ",
-                     nameOfVersion(version), ", expected at least ",
-                     nameOfVersion(oldest), "; update it");
+                     versions::nameOfCuda(version), ", expected at least ",
+                     versions::nameOfCuda(versions::oldestDriver),
+                     ", as this build of divisi was made with CUDA ",
+                     versions::cuda, "; update it, or build divisi with CUDA ",
+                     version / 1000);
   }
   if (!missing.empty()) {
     return makeError(ExitCode::Device, libraryName, " has no ", missing,
                      "; expected NVIDIA's driver for CUDA ",
-                     nameOfVersion(oldest), " or later");
+                     versions::nameOfCuda(versions::oldestDriver), " or later");
   }
   Status status = driver->check(driver->init(0), "start CUDA's driver");
   if (!status.isOk()) {

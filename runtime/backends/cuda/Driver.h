@@ -70,13 +70,13 @@ struct Driver {
   decltype(&::cuLibraryLoadData) libraryLoadData = nullptr;
   decltype(&::cuLibraryUnload) libraryUnload = nullptr;
   decltype(&::cuLibraryGetKernel) libraryGetKernel = nullptr;
+  decltype(&::cuKernelGetFunction) kernelGetFunction = nullptr;
   decltype(&::cuLaunchKernel) launchKernel = nullptr;
 
   /// The driver of this machine, ready to be used. It stays in the process.
-  /// Device if there is none, or one that is older than `oldest`.
+  /// Device if there is none, or one that is older than the build's headers
+  /// want (Versions.h).
   static Expected<std::shared_ptr<const Driver>> open();
-  /// CUDA 12.0: the first with libraries that belong to no context.
-  static constexpr int oldest = 12000;
 
   /// What `result` is, of a call that was to `what`; Ok for success.
   Status check(CUresult result, const std::string &what) const;

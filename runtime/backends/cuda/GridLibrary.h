@@ -10,18 +10,20 @@
 #define DIVISI_RUNTIME_BACKENDS_CUDA_GRIDLIBRARY_H
 
 #include "divisi/runtime/code/GridCode.h"
-#include "runtime/backends/cuda/Driver.h"
+#include "runtime/backends/cuda/CudaDevice.h"
 
 #include <span>
 
 namespace divisi::rt::cuda {
 
-/// A kernel of an artifact, of no context.
+/// A kernel of an artifact, of no context. All call sites, ranks and sessions
+/// of a process that have the same code have the same one.
 class GridLibrary {
 public:
-  /// Of `driver`; empty until it is loaded.
-  explicit GridLibrary(std::shared_ptr<const Driver> driver)
-      : driver_(std::move(driver)) {}
+  /// That of these bytes, in PTX or what the driver takes else: one that
+  /// somebody still has, or a new one. Device if the driver refuses them.
+  static Expected<std::shared_ptr<const GridLibrary>>
+  open(std::span<const std::byte> bytes);
   ~GridLibrary() {
     if (library_) {
       driver_->libraryUnload(library_);
@@ -29,22 +31,15 @@ public:
   }
   GridLibrary(const GridLibrary &) = delete;
 
-  /// Takes the bytes of the artifact, in PTX or what the driver takes else.
-  Status load(std::span<const std::byte> bytes) {
-    Status status = driver_->check(
-        driver_->libraryLoadData(&library_, bytes.data(), nullptr, nullptr, 0,
-                                 nullptr, nullptr, 0),
-        "load a generated kernel");
-    return status.isOk()
-               ? driver_->check(driver_->libraryGetKernel(&kernel_, library_,
-                                                          gridFunctionName),
-                                "find a generated kernel")
-               : status;
-  }
-  /// The one that it has.
-  CUkernel kernel() const { return kernel_; }
+  /// The kernel in `context`, whose code the driver loads there the first time:
+  /// else it would in the first launch.
+  Expected<CUfunction> functionIn(const Context &context) const;
 
 private:
+  explicit GridLibrary(std::shared_ptr<const Driver> driver)
+      : driver_(std::move(driver)) {}
+  Status load(const char *image);
+
   std::shared_ptr<const Driver> driver_;
   CUlibrary library_ = nullptr;
   CUkernel kernel_ = nullptr;

@@ -23,16 +23,32 @@ namespace {
 class PreparedIndexed final : public PreparedLaunches {
 public:
   /// Of a launch that writes GridGather::Found, of what `check` describes.
-  PreparedIndexed(std::shared_ptr<const Driver> driver, GridLaunch launch,
-                  const IndexCheck &check)
-      : PreparedLaunches(std::move(driver), {std::move(launch)}),
-        check_(check) {}
+  PreparedIndexed(GridLaunch launch, const IndexCheck &check)
+      : PreparedLaunches({std::move(launch)}), check_(check) {}
   ~PreparedIndexed() override {
     if (found_) {
       context_->driver().memFreeHost(found_);
     }
   }
 
+  /// Pins memory, too.
+  Status makeReady(const std::shared_ptr<const Context> &context) override {
+    Status status = PreparedLaunches::makeReady(context);
+    if (!status.isOk() || !check_.isOn()) {
+      return status;
+    }
+    void *pinned = nullptr;
+    status = context->check(
+        context->driver().memHostAlloc(&pinned, sizeof(GridGather::Found),
+                                       CU_MEMHOSTALLOC_PORTABLE),
+        "pin memory for bad indices");
+    if (status.isOk()) {
+      context_ = context;
+      found_ = static_cast<GridGather::Found *>(pinned);
+      *found_ = GridGather::Found{GridGather::none, 0};
+    }
+    return status;
+  }
   Status launch(LaunchContext &context) override {
     auto &queue = static_cast<CudaQueue &>(*context.queue);
     Status status = PreparedLaunches::launch(context);
@@ -48,25 +64,12 @@ public:
   }
 
 private:
-  /// To memory that is pinned in the first run, when it is known for which GPU.
   Status bringFound(CudaQueue &queue, void *workspace) {
     const Context &gpu = queue.context();
-    constexpr size_t bytes = sizeof(GridGather::Found);
-    if (!found_) {
-      void *pinned = nullptr;
-      Status status = gpu.check(
-          gpu.driver().memHostAlloc(&pinned, bytes, CU_MEMHOSTALLOC_PORTABLE),
-          "pin memory for bad indices");
-      if (!status.isOk()) {
-        return status;
-      }
-      found_ = static_cast<GridGather::Found *>(pinned);
-      context_ = queue.shared();
-    }
     return gpu.check(
         gpu.driver().memcpyAsync(reinterpret_cast<CUdeviceptr>(found_),
                                  reinterpret_cast<CUdeviceptr>(workspace),
-                                 bytes, queue.stream()),
+                                 sizeof(GridGather::Found), queue.stream()),
         "copy bad indices");
   }
 

@@ -6,8 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A product, and the regions that begin with one: what the library does not do
-// on the way is the compiler's code (ProductRegion.h). The workspace has what
+// A product, and the regions that begin with one. The library does all of a
+// region, if it has an algorithm for that, else code goes over what it makes
+// (ProductRegion.h); where it has none for the product alone, the artifact's
+// code is the product. Which of these it is turns out on the GPU: what a
+// heuristic finds depends on types, extents, batches and alignments (cuBLAS,
+// cublasLtMatmulAlgoGetHeuristic: it may return none). The workspace has what
 // lies between the two, unless the code goes over it in a result, and then what
 // the library wants.
 //
@@ -16,6 +20,7 @@
 #include "runtime/backends/cuda/BlasProduct.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/backends/cuda/Families.h"
+#include "runtime/backends/cuda/ProductFallback.h"
 #include "runtime/backends/cuda/ProductTail.h"
 
 #include <algorithm>
@@ -25,6 +30,7 @@ using namespace divisi;
 using namespace divisi::rt;
 using namespace divisi::rt::cuda;
 
+static constexpr std::string_view libraryName = "cuBLASLt";
 /// Where workspaces of the library have to begin, and what buffers are sure of.
 static constexpr int64_t workspaceAlignment = 256, bufferAlignment = 64;
 /// Enough for four partial sums of each element; more is no use even to large
@@ -41,6 +47,7 @@ struct ProductPlan {
   StridedProduct product;
   ProductTypes types;
   int64_t libraryBytes; ///< Of workspace.
+  bool canFuse;         ///< Whether the library may do all of the region.
 
   static std::optional<ProductPlan> of(const CallSite &site, bool mayRound);
 };
@@ -70,20 +77,21 @@ std::optional<ProductPlan> ProductPlan::of(const CallSite &site,
   }
   // What is added up call by call is rounded each time.
   bool isNarrow = byteWidth(region->made().type) < 4;
+  if (isNarrow && !product->sums.empty()) {
+    return std::nullopt;
+  }
   // The library knows no sums of nothing, and one bias for all of its calls.
-  bool hasEnd = region->done() > 1;
   auto hasColumns = [&](const StridedProduct::Loop &loop) {
     return loop.strides[RightMatrix] != 0 && loop.strides[LeftMatrix] == 0;
   };
-  if ((isNarrow && !product->sums.empty()) || (product->k == 0 && hasEnd) ||
-      (region->bias() >= 0 &&
-       std::ranges::any_of(product->loops, hasColumns))) {
-    return std::nullopt;
-  }
+  bool canFuse =
+      region->isFusible() && product->k != 0 &&
+      !(region->bias() >= 0 && std::ranges::any_of(product->loops, hasColumns));
   int64_t partial = 4 * int64_t(sizeof(float)) * region->made().count();
   return ProductPlan{
       *std::move(region), *std::move(product), *types,
-      std::min(alignUp(partial, workspaceAlignment), mostWorkspaceBytes)};
+      std::min(alignUp(partial, workspaceAlignment), mostWorkspaceBytes),
+      canFuse};
 }
 
 /// What all tensors of a kind begin at multiples of, in bytes.
@@ -102,14 +110,16 @@ static uint32_t alignmentOf(const StridedProduct &product, size_t tensor,
 
 namespace {
 
-class PreparedProduct final : public PreparedKernel {
+class PreparedProduct final : public CudaKernel {
 public:
-  PreparedProduct(const ProductPlan &plan, ProductTail tail)
+  PreparedProduct(const ProductPlan &plan, ProductTail tail,
+                  ProductFallback fallback)
       : region_(plan.region), product_(plan.product), types_(plan.types),
         libraryBytes_(plan.libraryBytes),
         libraryAt_(
             alignUp(ProductTail::madeBytes(plan.region), bufferAlignment)),
-        tail_(std::move(tail)) {
+        canFuse_(plan.canFuse), tail_(std::move(tail)),
+        fallback_(std::move(fallback)) {
     CallSite single = plan.region.product();
     for (size_t t = 0; t < 3; ++t) {
       size_t operand = t == LeftMatrix ? product_.swapped : !product_.swapped;
@@ -120,7 +130,13 @@ public:
     }
   }
 
+  Status makeReady(const std::shared_ptr<const Context> &context) override;
   Status launch(LaunchContext &context) override;
+  std::optional<RefusedPart> hasFallenBack() const override {
+    return fallback_.isUsed()
+               ? std::optional(RefusedPart{"nn.matmul", libraryName})
+               : std::nullopt;
+  }
 
 private:
   struct Pointers {
@@ -129,45 +145,84 @@ private:
     void *workspace;
   };
 
+  Expected<bool> choose(const BlasHandle &blas, bool isFused);
   Status multiply(LaunchContext &context, void *made);
-  Status call(const Context &gpu, const Pointers &pointers,
-              const std::array<int64_t, 3> &begins, bool isFirst, bool isLast,
-              CUstream stream);
+  Status call(const Pointers &pointers, const std::array<int64_t, 3> &begins,
+              bool isFirst, bool isLast, CUstream stream);
 
   ProductRegion region_;
   StridedProduct product_;
   ProductTypes types_;
   int64_t libraryBytes_, libraryAt_; ///< In the workspace.
+  bool canFuse_;
   std::array<int64_t, 3> widths_;
   std::array<uint32_t, 3> alignments_;
   ProductTail tail_;
-  /// By whether it is the first and the last of a sum; made when first wanted,
-  /// since they are of one GPU.
+  ProductFallback fallback_;
+  bool isFused_ = false; ///< Whether the library does all of the region.
+  /// By whether it is the first and the last of a sum; those that there are.
   std::unique_ptr<BlasProduct> calls_[2][2];
 };
 
 } // namespace
 
-Status PreparedProduct::call(const Context &gpu, const Pointers &pointers,
-                             const std::array<int64_t, 3> &begins, bool isFirst,
-                             bool isLast, CUstream stream) {
-  std::unique_ptr<BlasProduct> &known = calls_[isFirst][isLast];
-  if (!known) {
-    auto blas = gpu.blas();
-    if (!blas) {
-      return blas.status();
+/// Whether the library has algorithms for all calls.
+Expected<bool> PreparedProduct::choose(const BlasHandle &blas, bool isFused) {
+  Expected<bool> hasAll = true;
+  product_.forEach([&](const auto &, bool isFirst, bool isLast) {
+    std::unique_ptr<BlasProduct> &known = calls_[isFirst][isLast];
+    if (known || !hasAll || !*hasAll) {
+      return;
     }
     ProductEnd end;
-    end.adds = !isFirst || pointers.residual;
-    end.hasBias = isLast && pointers.bias;
-    end.hasGelu = isLast && region_.hasGelu();
-    auto made = BlasProduct::make(**blas, product_, types_, end, alignments_,
+    end.adds = !isFirst || (isFused && region_.residual() >= 0);
+    end.hasBias = isLast && isFused && region_.bias() >= 0;
+    end.hasGelu = isLast && isFused && region_.hasGelu();
+    auto made = BlasProduct::make(blas, product_, types_, end, alignments_,
                                   libraryBytes_);
     if (!made) {
-      return made.status();
+      hasAll = made.status();
+    } else {
+      known = std::move(*made);
+      hasAll = known != nullptr;
     }
-    known = std::move(*made);
+  });
+  if (!hasAll || !*hasAll) {
+    for (auto &ofFirst : calls_) {
+      std::ranges::for_each(ofFirst, [](auto &known) { known.reset(); });
+    }
   }
+  return hasAll;
+}
+
+Status
+PreparedProduct::makeReady(const std::shared_ptr<const Context> &context) {
+  auto blas =
+      product_.k == 0 ? Expected<const BlasHandle *>(nullptr) : context->blas();
+  Expected<bool> isChosen = blas ? Expected(product_.k == 0) : blas.status();
+  for (bool isFused : {true, false}) {
+    if (isChosen && !*isChosen && (canFuse_ || !isFused)) {
+      isFused_ = isFused;
+      isChosen = choose(**blas, isFused);
+    }
+  }
+  Status status = isChosen.status();
+  if (status.isOk() && !*isChosen) {
+    status = fallback_.exists()
+                 ? fallback_.load(context)
+                 : makeError(ExitCode::Device,
+                             "cuBLASLt has no algorithm for a "
+                             "product of ",
+                             BlasProduct::nameOf(product_),
+                             ", and the artifact no code for it; update it, or "
+                             "compile the model again");
+  }
+  return status.isOk() ? tail_.makeReady(context) : status;
+}
+
+Status PreparedProduct::call(const Pointers &pointers,
+                             const std::array<int64_t, 3> &begins, bool isFirst,
+                             bool isLast, CUstream stream) {
   auto at = [&](const std::byte *tensor, size_t t) {
     return tensor + begins[t] * widths_[t];
   };
@@ -181,7 +236,7 @@ Status PreparedProduct::call(const Context &gpu, const Pointers &pointers,
                      : places.result;
   places.bias = pointers.bias;
   places.workspace = pointers.workspace;
-  return known->run(places, stream);
+  return calls_[isFirst][isLast]->run(places, stream);
 }
 
 /// The library's part.
@@ -205,27 +260,30 @@ Status PreparedProduct::multiply(LaunchContext &context, void *made) {
   pointers.tensors = {operand(numbers[product_.swapped]),
                       operand(numbers[!product_.swapped]),
                       static_cast<const std::byte *>(made)};
-  pointers.residual = operand(region_.residual());
-  pointers.bias = operand(region_.bias());
+  pointers.residual = isFused_ ? operand(region_.residual()) : nullptr;
+  pointers.bias = isFused_ ? operand(region_.bias()) : nullptr;
   auto workspace = reinterpret_cast<intptr_t>(context.workspace) + libraryAt_;
   pointers.workspace =
       reinterpret_cast<void *>(alignUp(workspace, workspaceAlignment));
   Status status;
   product_.forEach([&](const auto &begins, bool isFirst, bool isLast) {
     if (status.isOk()) {
-      status = call(queue.context(), pointers, begins, isFirst, isLast,
-                    queue.stream());
+      status = call(pointers, begins, isFirst, isLast, queue.stream());
     }
   });
   return status;
 }
 
 Status PreparedProduct::launch(LaunchContext &context) {
-  Status status = multiply(context, tail_.made(context));
+  if (isFused_) {
+    return multiply(context, context.results[0]);
+  }
+  void *made = tail_.made(context);
+  Status status = fallback_.isUsed() ? fallback_.launch(context, made)
+                                     : multiply(context, made);
   return status.isOk() ? tail_.launch(context) : status;
 }
 
-/// Without code the library has to do all of it.
 template <bool mayRound> static bool acceptsProduct(const CallSite &site) {
   auto plan = ProductPlan::of(site, mayRound);
   return plan && ProductTail::isCoded(plan->region, site);
@@ -237,15 +295,6 @@ template <bool mayRound> static KernelQuery queryProduct(const CallSite &site) {
     query.workspaceBytes =
         alignUp(ProductTail::madeBytes(plan->region), bufferAlignment) +
         plan->libraryBytes + workspaceAlignment - bufferAlignment;
-    // Each element of what is added to is read by who writes it.
-    bool isOver = plan->region.residual() >= 0 && !plan->region.hasTail() &&
-                  plan->product.sums.empty();
-    int residual = plan->region.residual();
-    bool isOther =
-        !std::ranges::count(plan->region.productOperands(), residual);
-    if (isOver && isOther && residual != plan->region.bias()) {
-      query.inPlace.emplace_back(residual, 0);
-    }
   }
   return query;
 }
@@ -264,7 +313,8 @@ static std::unique_ptr<PreparedKernel> prepareProduct(const CallSite &site,
   }
   ProductTail tail;
   return tail.prepare(plan->region, site, error)
-             ? std::make_unique<PreparedProduct>(*plan, std::move(tail))
+             ? std::make_unique<PreparedProduct>(
+                   *plan, std::move(tail), ProductFallback(plan->region, site))
              : nullptr;
 }
 
@@ -277,7 +327,8 @@ template <bool mayRound> static constexpr std::array<Kernel, 3> makeKernels() {
                   prepareProduct<mayRound>,
                   acceptsProduct<mayRound>};
     kernel.takesCode = takesCode;
-    kernel.library = "cuBLASLt";
+    kernel.library = libraryName;
+    kernel.mayFallBack = true;
     return kernel;
   };
   return {make("nn.matmul", false), make(fusedOp, false), make(fusedOp, true)};

@@ -20,10 +20,8 @@ namespace {
 /// Fills what nothing is moved to first.
 class PreparedMove final : public PreparedLaunches {
 public:
-  PreparedMove(std::shared_ptr<const Driver> driver, const GridMove &move,
-               const CallSite &site)
-      : PreparedLaunches(std::move(driver),
-                         move.launches(site.operands.size())),
+  PreparedMove(const GridMove &move, const CallSite &site)
+      : PreparedLaunches(move.launches(site.operands.size())),
         fills_(move.fill.has_value()), width_(move.width),
         count_(site.results[0].count()) {
     rt::fill(site.results[0].type, element_, 1, move.fill.value_or(0));

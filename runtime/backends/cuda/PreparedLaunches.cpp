@@ -22,12 +22,25 @@ PreparedLaunches::Present::Present(GridLaunch from)
   }
 }
 
-PreparedLaunches::PreparedLaunches(std::shared_ptr<const Driver> driver,
-                                   std::vector<GridLaunch> launches)
-    : library_(std::move(driver)) {
+PreparedLaunches::PreparedLaunches(std::vector<GridLaunch> launches) {
   for (GridLaunch &launch : launches) {
     launches_.emplace_back(std::move(launch));
   }
+}
+
+Status PreparedLaunches::load(std::span<const std::byte> bytes) {
+  auto library = GridLibrary::open(bytes);
+  if (library) {
+    library_ = std::move(*library);
+  }
+  return library.status();
+}
+
+Status
+PreparedLaunches::makeReady(const std::shared_ptr<const Context> &context) {
+  auto function = library_->functionIn(*context);
+  function_ = function ? *function : nullptr;
+  return function.status();
 }
 
 static const void *tensorOf(const LaunchContext &context, int tensor) {
@@ -52,12 +65,12 @@ Status PreparedLaunches::launch(LaunchContext &context) {
           static_cast<const std::byte *>(tensorOf(context, pointer.tensor)) +
           pointer.begin;
     }
-    status = queue.context().check(
-        queue.context().driver().launchKernel(
-            reinterpret_cast<CUfunction>(library_.kernel()), launch.gridX,
-            launch.gridY, 1, launch.blockX, launch.blockY, 1, 0, queue.stream(),
-            present.parameters.data(), nullptr),
-        "launch a generated kernel");
+    status = queue.context().check(queue.context().driver().launchKernel(
+                                       function_, launch.gridX, launch.gridY, 1,
+                                       launch.blockX, launch.blockY, 1, 0,
+                                       queue.stream(),
+                                       present.parameters.data(), nullptr),
+                                   "launch a generated kernel");
   }
   return status;
 }

@@ -10,21 +10,20 @@
 #define DIVISI_RUNTIME_BACKENDS_CUDA_PREPAREDLAUNCHES_H
 
 #include "divisi/runtime/code/GridLaunch.h"
-#include "divisi/runtime/kernels/Kernel.h"
-#include "runtime/backends/cuda/CudaDevice.h"
+#include "runtime/backends/cuda/CudaKernel.h"
 #include "runtime/backends/cuda/GridLibrary.h"
 
 namespace divisi::rt::cuda {
 
 /// A call that launches the kernel which the compiler has made for it, once or
 /// several times.
-class PreparedLaunches : public PreparedKernel {
+class PreparedLaunches : public CudaKernel {
 public:
-  /// By `driver`, in the order of `launches`.
-  PreparedLaunches(std::shared_ptr<const Driver> driver,
-                   std::vector<GridLaunch> launches);
+  /// In the order of `launches`.
+  explicit PreparedLaunches(std::vector<GridLaunch> launches);
   /// Takes the kernel.
-  Status load(std::span<const std::byte> bytes) { return library_.load(bytes); }
+  Status load(std::span<const std::byte> bytes);
+  Status makeReady(const std::shared_ptr<const Context> &context) override;
   Status launch(LaunchContext &context) override;
 
 private:
@@ -38,25 +37,21 @@ private:
     Present(Present &&) = default;
   };
 
-  GridLibrary library_;
+  std::shared_ptr<const GridLibrary> library_;
+  CUfunction function_ = nullptr; ///< In the context of makeReady().
   std::vector<Present> launches_;
 };
 
-/// A `Prepared`, made with the driver and `arguments`, that has the code of
-/// `site`; null and a message.
+/// A `Prepared`, made with `arguments`, that has the code of `site`; null and a
+/// message.
 template <typename Prepared, typename... Arguments>
 std::unique_ptr<PreparedKernel> prepareCode(const CallSite &site,
                                             std::string &error,
                                             Arguments &&...arguments) {
-  auto driver = Driver::open();
-  Status status = driver.status();
+  auto made = std::make_unique<Prepared>(std::forward<Arguments>(arguments)...);
+  Status status = made->load(site.code->bytes);
   if (status.isOk()) {
-    auto made = std::make_unique<Prepared>(
-        *driver, std::forward<Arguments>(arguments)...);
-    status = made->load(site.code->bytes);
-    if (status.isOk()) {
-      return made;
-    }
+    return made;
   }
   error = status.message();
   return nullptr;

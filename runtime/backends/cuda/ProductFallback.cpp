@@ -9,6 +9,7 @@
 #include "runtime/backends/cuda/ProductFallback.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "divisi/runtime/code/GridConvolution.h"
+#include "divisi/runtime/code/GridProduct.h"
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -20,20 +21,21 @@ ProductFallback::ProductFallback(const ProductRegion &region,
   if (!site.fallback || !isGridTarget(site.fallback->target)) {
     return;
   }
-  if (auto kernel = GridConvolution::of(region.product())) {
+  bytes_ = site.fallback->bytes;
+  CallSite product = region.product();
+  if (auto kernel = GridConvolution::of(product)) {
     launch_ = kernel->launch();
-    bytes_ = site.fallback->bytes;
+  } else if (auto matrices = GridProduct::of(product)) {
+    launch_ = matrices->launch();
   }
 }
 
-Status ProductFallback::load() {
-  auto driver = Driver::open();
-  if (!driver) {
-    return driver.status();
-  }
-  auto made =
-      std::make_unique<PreparedLaunches>(*driver, std::vector{*launch_});
+Status ProductFallback::load(const std::shared_ptr<const Context> &context) {
+  auto made = std::make_unique<PreparedLaunches>(std::vector{*launch_});
   Status status = made->load(bytes_);
+  if (status.isOk()) {
+    status = made->makeReady(context);
+  }
   if (status.isOk()) {
     kernel_ = std::move(made);
   }

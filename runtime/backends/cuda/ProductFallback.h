@@ -16,17 +16,17 @@
 
 namespace divisi::rt::cuda {
 
-/// The artifact's code for a convolution, which a library may have nothing
-/// for. It is brought to the GPU's driver when that turns out, and not before.
+/// The artifact's code for a product or a convolution, which a library may have
+/// nothing for. It is brought to the GPU when that turns out, and not before.
 class ProductFallback {
 public:
-  /// What `site` has for the convolution of `region`; there may be none.
+  /// What `site` has for the product of `region`; there may be none.
   ProductFallback(const ProductRegion &region, const CallSite &site);
 
   /// Whether there is some.
   bool exists() const { return launch_.has_value(); }
-  /// Lets it be used from now on.
-  Status load();
+  /// Lets it be used from now on, on the GPU of `context`.
+  Status load(const std::shared_ptr<const Context> &context);
   /// Whether load() has succeeded.
   bool isUsed() const { return kernel_ != nullptr; }
   /// Makes of the operands of `context` what the library would write at `made`.

@@ -10,6 +10,7 @@
 #define DIVISI_RUNTIME_BACKENDS_CUDA_PRODUCTTAIL_H
 
 #include "divisi/runtime/code/ProductRegion.h"
+#include "runtime/backends/cuda/CudaKernel.h"
 
 namespace divisi::rt::cuda {
 
@@ -30,6 +31,11 @@ public:
   /// Takes the code of `site`, if something is left; false and a message.
   bool prepare(const ProductRegion &region, const CallSite &site,
                std::string &error);
+  /// As CudaKernel has it.
+  Status makeReady(const std::shared_ptr<const Context> &context) {
+    return kernel_ ? static_cast<CudaKernel &>(*kernel_).makeReady(context)
+                   : Status();
+  }
   /// Where the library writes, in this launch.
   void *made(const LaunchContext &context) const {
     return place_ < 0 ? context.workspace

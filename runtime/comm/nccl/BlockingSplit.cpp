@@ -13,9 +13,10 @@ using namespace divisi;
 using namespace divisi::rt;
 using namespace divisi::rt::nccl;
 
-ncclConfig_t divisi::rt::nccl::makeConfig() {
+ncclConfig_t divisi::rt::nccl::makeConfig(bool shares) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
+  config.splitShare = shares;
   return config;
 }
 
@@ -39,7 +40,7 @@ void BlockingSplit::call(const NcclLibrary &library,
                          const cuda::Context &context, ncclComm_t whole,
                          int color, int key) {
   context.driver(); // the thread has the context
-  ncclConfig_t config = makeConfig();
+  ncclConfig_t config = makeConfig(/*shares=*/false);
   ncclResult_t result = library.commSplit(whole, color, key, &made_, &config);
   std::lock_guard lock(mutex_);
   result_ = result;

@@ -22,8 +22,11 @@
 
 namespace divisi::rt::nccl {
 
-/// Of communicators that do not block.
-ncclConfig_t makeConfig();
+/// Of communicators that do not block; if it `shares`, parts that are split
+/// from one use its buffers and channels (NCCL User Guide, ncclConfig_t,
+/// splitShare). Aborting one of such a family may end all of it, so nothing is
+/// shared with what a caller has.
+ncclConfig_t makeConfig(bool shares);
 
 /// One call of ncclCommSplit.
 class BlockingSplit : public std::enable_shared_from_this<BlockingSplit> {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/nccl/NcclBuffers.h"
+#include "runtime/backends/cuda/FunctionTable.h"
 
 #include <utility>
 
@@ -58,6 +59,11 @@ Expected<std::unique_ptr<DeviceMemory>> NcclBuffers::allocate(Device &device,
 }
 
 Status NcclBuffers::add(ncclComm_t communicator) {
+  if (!library_->registers()) {
+    return makeError(ExitCode::Device, "NCCL ",
+                     cuda::nameOfLibraryVersion(library_->version),
+                     " registers none");
+  }
   context_->driver(); // the thread has the context
   Status status;
   for (auto [data, size] : memories_) {

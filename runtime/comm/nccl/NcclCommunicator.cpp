@@ -26,6 +26,7 @@ public:
   NcclCommunicator(std::shared_ptr<Communicator> inner,
                    const CommunicatorRequest &request,
                    const std::map<uint32_t, NcclHandles> &given);
+  ~NcclCommunicator() override;
 
   bool reaches(std::string_view space) const override {
     return space == hostSpace || space == cuda::spaceName;
@@ -43,7 +44,7 @@ public:
                  std::weak_ptr<std::unique_ptr<DeviceGraph>> graph) override {
     ranks_.at(rank).noteGraph(std::move(graph));
   }
-  void endQueued(uint32_t rank) override { ranks_.at(rank).end(); }
+  void endQueued(uint32_t rank) override { ranks_.at(rank).abort(); }
   void abort(const Status &reason) override;
   void reset() override;
 
@@ -73,6 +74,17 @@ NcclCommunicator::NcclCommunicator(std::shared_ptr<Communicator> inner,
     ranks_.try_emplace(rank, rank, request.numRanks, this->inner(), aborts_,
                        timeout_,
                        known == given.end() ? NcclHandles() : known->second);
+  }
+}
+
+/// By one thread for all of its ranks: none is waited for before all have
+/// begun.
+NcclCommunicator::~NcclCommunicator() {
+  for (auto &[number, rank] : ranks_) {
+    aborts_.isAborted() ? rank.abort() : rank.finalize(generation_);
+  }
+  for (auto &[number, rank] : ranks_) {
+    rank.destroy();
   }
 }
 
@@ -129,7 +141,7 @@ NcclCommunicator::prepareQueued(const StepDesc &step, size_t self,
   auto share = std::make_unique<NcclStep>(
       **shared, self, planQueued(step, self), device, rank,
       rank.want(step.entry, group), aborts_, timeout_);
-  status = share->useGivenStream();
+  status = share->makeReady();
   return status.isOk() ? Expected(std::unique_ptr<QueuedStep>(std::move(share)))
                        : status;
 }

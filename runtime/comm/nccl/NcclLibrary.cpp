@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/nccl/NcclLibrary.h"
+#include "runtime/backends/cuda/Driver.h"
 #include "runtime/backends/cuda/FunctionTable.h"
+#include "runtime/backends/cuda/Versions.h"
 
 using namespace divisi;
 using namespace divisi::rt::nccl;
-
-static constexpr char libraryName[] = "libnccl.so.2";
 
 static std::string fillTable(void *handle, NcclLibrary &library) {
   rt::cuda::TableFiller table(handle);
@@ -22,6 +22,8 @@ static std::string fillTable(void *handle, NcclLibrary &library) {
   table.fill(library.getUniqueId, DIVISI_SYMBOL(ncclGetUniqueId));
   table.fill(library.commInitRankConfig, DIVISI_SYMBOL(ncclCommInitRankConfig));
   table.fill(library.commSplit, DIVISI_SYMBOL(ncclCommSplit));
+  table.fill(library.commFinalize, DIVISI_SYMBOL(ncclCommFinalize));
+  table.fill(library.commDestroy, DIVISI_SYMBOL(ncclCommDestroy));
   table.fill(library.commAbort, DIVISI_SYMBOL(ncclCommAbort));
   table.fill(library.commCount, DIVISI_SYMBOL(ncclCommCount));
   table.fill(library.commUserRank, DIVISI_SYMBOL(ncclCommUserRank));
@@ -47,7 +49,12 @@ static std::string fillTable(void *handle, NcclLibrary &library) {
 }
 
 Expected<std::shared_ptr<const NcclLibrary>> NcclLibrary::open() {
-  void *handle = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
+  if (auto driver = rt::cuda::Driver::open(); !driver) {
+    return driver.status();
+  }
+  const std::string libraryName =
+      rt::cuda::versions::fileOf("libnccl", NCCL_MAJOR);
+  void *handle = dlopen(libraryName.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     return makeError(ExitCode::Device,
                      "collectives between GPUs need NCCL: ", dlerror(), "; ",

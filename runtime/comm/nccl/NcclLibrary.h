@@ -31,6 +31,8 @@ struct NcclLibrary {
   decltype(&::ncclGetUniqueId) getUniqueId = nullptr;
   decltype(&::ncclCommInitRankConfig) commInitRankConfig = nullptr;
   decltype(&::ncclCommSplit) commSplit = nullptr;
+  decltype(&::ncclCommFinalize) commFinalize = nullptr;
+  decltype(&::ncclCommDestroy) commDestroy = nullptr;
   decltype(&::ncclCommAbort) commAbort = nullptr;
   decltype(&::ncclCommCount) commCount = nullptr;
   decltype(&::ncclCommUserRank) commUserRank = nullptr;

@@ -27,9 +27,6 @@ struct Round {
 
 } // namespace
 
-/// Steps of this room have entries behind all that artifacts have.
-static constexpr uint32_t firstOwnEntry = uint32_t(1) << 31;
-
 void NcclRank::use(std::shared_ptr<const NcclLibrary> library,
                    std::shared_ptr<const cuda::Context> context) {
   library_ = std::move(library);
@@ -44,32 +41,83 @@ Clique &NcclRank::want(uint32_t entry, const Group &ranks) {
   return cliques_.try_emplace(ranks, Clique{ranks}).first->second;
 }
 
-void NcclRank::end() {
-  if (!context_) {
-    return;
-  }
+/// Before the communicators whose calls they have.
+void NcclRank::releaseGraphs() {
   for (const auto &noted : std::exchange(graphs_, {})) {
     if (auto graph = noted.lock()) {
       graph->reset();
     }
   }
-  context_->driver(); // the thread has the context
-  std::set<ncclComm_t> ended = {nullptr};
-  auto endOne = [&](ncclComm_t communicator) {
-    if (ended.insert(communicator).second) {
-      buffers_->remove(communicator);
-      library_->commAbort(communicator);
+}
+
+/// All communicators, parts before what they are split from, without their
+/// memory; from now on there are none.
+std::vector<ncclComm_t> NcclRank::takeAll() {
+  std::vector<ncclComm_t> all, wholes;
+  for (const auto &[ranks, whole] : std::exchange(wholes_, {})) {
+    if (whole) {
+      wholes.push_back(whole);
     }
-  };
+  }
   for (auto &[ranks, clique] : cliques_) {
-    endOne(std::exchange(clique.communicator, nullptr));
+    ncclComm_t own = std::exchange(clique.communicator, nullptr);
+    if (own && !std::ranges::count(wholes, own)) {
+      all.push_back(own);
+    }
   }
-  for (const auto &[ranks, whole] : wholes_) {
-    endOne(whole);
+  all.insert(all.end(), wholes.begin(), wholes.end());
+  for (ncclComm_t communicator : all) {
+    buffers_->remove(communicator);
   }
-  wholes_.clear();
   connected_.clear();
-  asked_.clear();
+  numRegistered_ = numRefused_ = 0;
+  return all;
+}
+
+/// As one group: an abort returns when the device has freed its buffers, for
+/// which it waits for what other communicators still do.
+void NcclRank::abort() {
+  if (!context_) {
+    return;
+  }
+  releaseGraphs();
+  std::vector<ncclComm_t> all = takeAll();
+  all.insert(all.end(), finalized_.begin(), finalized_.end());
+  finalized_.clear();
+  if (all.empty()) {
+    return;
+  }
+  context_->driver(); // the thread has the context
+  library_->groupStart();
+  for (ncclComm_t communicator : all) {
+    library_->commAbort(communicator);
+  }
+  library_->groupEnd();
+}
+
+void NcclRank::finalize(uint64_t generation) {
+  if (!context_ || generation_ != generation) {
+    return abort(); // of the older ones others have ended theirs
+  }
+  releaseGraphs();
+  context_->driver(); // the thread has the context
+  finalized_ = takeAll();
+  for (ncclComm_t communicator : finalized_) {
+    (void)library_->commFinalize(communicator); // its state tells
+  }
+}
+
+/// NCCL wants the state of one that was finalized to be success before it is
+/// destroyed (NCCL User Guide, ncclCommFinalize).
+void NcclRank::destroy() {
+  bool hasFailed = false;
+  for (ncclComm_t communicator : std::exchange(finalized_, {})) {
+    hasFailed =
+        hasFailed || !await(communicator, "finalize a communicator").isOk();
+    context_->driver(); // the thread has the context
+    hasFailed ? library_->commAbort(communicator)
+              : library_->commDestroy(communicator);
+  }
 }
 
 void NcclRank::noteGraph(std::weak_ptr<std::unique_ptr<DeviceGraph>> graph) {
@@ -148,17 +196,22 @@ Expected<Meeting> NcclRank::meet(uint32_t entry,
   StepDesc names;
   names.entry = firstOwnEntry + entry;
   names.location = "the rendezvous of GPUs";
-  auto facts =
-      gather(names, {static_cast<int64_t>(own.size()), mayRecord}, ranks);
+  auto facts = gather(
+      names, {static_cast<int64_t>(own.size()), mayRecord, !cliques_.empty()},
+      ranks);
   if (!facts) {
     return facts.status();
   }
   Meeting meeting;
   int64_t most = 0;
-  for (size_t at = 0; at < facts->size(); at += 2) {
-    most = std::max(most, (*facts)[at]);
-    meeting.mayRecord &= (*facts)[at + 1] != 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    most = std::max(most, (*facts)[3 * i]);
+    meeting.mayRecord &= (*facts)[3 * i + 1] != 0;
+    if ((*facts)[3 * i + 2] != 0) {
+      meeting.members.push_back(ranks[i]);
+    }
   }
+  std::ranges::sort(meeting.members);
   own.resize(most); // 0 ends the list
   own.push_back(0);
   names.tag = 1;
@@ -223,7 +276,7 @@ Expected<ncclComm_t> NcclRank::connectAll(uint32_t entry, const Group &ranks) {
   }
   context_->driver(); // the thread has the context
   const std::string what = "connect " + std::to_string(ranks.size()) + " GPUs";
-  ncclConfig_t config = makeConfig();
+  ncclConfig_t config = makeConfig(/*shares=*/true);
   ncclComm_t &made = wholes_[ranks];
   auto self = std::ranges::find(ranks, number_) - ranks.begin();
   Status status =
@@ -285,7 +338,7 @@ Status NcclRank::splitRound(ncclComm_t whole, std::span<const Group> round) {
   }
   context_->driver(); // the thread has the context
   const std::string what = "split a communicator";
-  ncclConfig_t config = makeConfig();
+  ncclConfig_t config = makeConfig(/*shares=*/true);
   Status status = library_->check(
       library_->commSplit(whole, color, key, made, &config), whole, what);
   if (status.isOk()) {
@@ -314,83 +367,41 @@ Status NcclRank::split(ncclComm_t whole, const std::vector<Group> &groups) {
 }
 
 Status NcclRank::connectGroups(uint32_t entry, std::span<const uint32_t> ranks,
-                               std::vector<Group> groups) {
+                               const Meeting &meeting) {
+  std::vector<Group> groups = meeting.groups;
   // What it was given stays whose it is: all of its own are split from it, by
   // all of its ranks.
   if (given_.communicator && ranks.size() == numRanks_) {
     return split(static_cast<ncclComm_t>(given_.communicator), groups);
   }
-  std::set<uint32_t> members;
-  for (const Group &group : groups) {
-    members.insert(group.begin(), group.end());
-  }
-  if (!members.contains(number_)) {
+  if (groups.empty() ||
+      std::ranges::find(meeting.members, number_) == meeting.members.end()) {
     return {};
   }
-  Group all(members.begin(), members.end());
-  auto whole = connectAll(entry, all);
+  auto whole = connectAll(entry, meeting.members);
   if (!whole) {
     return whole.status();
   }
-  if (std::erase(groups, all) != 0) {
-    cliques_.at(all).communicator = *whole;
+  if (std::erase(groups, meeting.members) != 0) {
+    cliques_.at(meeting.members).communicator = *whole;
   }
   return split(*whole, groups);
-}
-
-/// With all communicators of cliques that have not been asked: of all ranks, or
-/// of none. All of `ranks` call it.
-Status NcclRank::registerMemory(uint32_t entry,
-                                std::span<const uint32_t> ranks) {
-  std::vector<ncclComm_t> added;
-  Status refused;
-  if (!library_->registers()) {
-    refused = makeError(ExitCode::Device, "NCCL ",
-                        cuda::nameOfLibraryVersion(library_->version),
-                        " registers none");
-  }
-  for (const auto &[group, clique] : cliques_) {
-    if (refused.isOk() && clique.communicator &&
-        asked_.insert(clique.communicator).second) {
-      added.push_back(clique.communicator);
-      refused = buffers_->add(clique.communicator);
-    }
-  }
-  StepDesc names;
-  names.entry = firstOwnEntry + entry;
-  names.tag = 3;
-  names.location = "the rendezvous of GPUs";
-  auto all = gather(names, {refused.isOk()}, ranks);
-  if (!all) {
-    return all.status();
-  }
-  if (std::ranges::find(*all, 0) == all->end()) {
-    registration_ = "NCCL has registered " + std::to_string(buffers_->count()) +
-                    " pieces of its memory";
-    return {};
-  }
-  std::ranges::for_each(added, [&](ncclComm_t one) { buffers_->remove(one); });
-  registration_ = "NCCL has registered none of its memory: " +
-                  (refused.isOk() ? "that of another device could not be"
-                                  : refused.message());
-  return {};
 }
 
 Expected<uint64_t> NcclRank::connect(uint32_t entry,
                                      std::span<const uint32_t> ranks,
                                      uint64_t generation, bool mayRecord) {
   if (generation_ != generation) {
-    end();
+    abort();
     generation_ = generation;
   }
   auto known = connected_.find(entry);
   if (known == connected_.end()) {
     auto meeting = meet(entry, ranks, mayRecord);
     Status status =
-        meeting ? connectGroups(entry, ranks, std::move(meeting->groups))
-                : meeting.status();
+        meeting ? connectGroups(entry, ranks, *meeting) : meeting.status();
     if (status.isOk()) {
-      status = registerMemory(entry, ranks);
+      status = registerMemory(entry, ranks, meeting->groups);
     }
     if (!status.isOk()) {
       return status;

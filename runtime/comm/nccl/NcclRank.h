@@ -8,10 +8,11 @@
 //
 // Ranks that meet in steps are a clique, which has one communicator of NCCL's
 // on each of them. Which cliques there are all ranks of an entry, or of a body
-// that it runs, tell each other, by steps of the host. All that are in some
-// make one communicator together, by a number that the first of them gets from
-// NCCL and tells the others; each round of ncclCommSplit makes those of cliques
-// that have no rank in common:
+// that it runs, tell each other, by steps of the host. All that are in some, of
+// whichever entry, make one communicator together, by a number that the first
+// of them gets from NCCL and tells the others; each round of ncclCommSplit
+// makes those of cliques that have no rank in common, which share its
+// resources:
 //
 //   ranks 0 1 2 3     cliques {0,1} {2,3}   round 1: 0 0 1 1
 //                             {0,2} {1,3}   round 2: 0 1 0 1
@@ -23,6 +24,11 @@
 // NCCL waits for graphs with calls of a communicator before that ends: they are
 // let go first. In the same way ranks see to it that all of a communicator have
 // registered their memory with it, or none.
+//
+// Where nothing has failed, communicators are finalized, which all of their
+// ranks do, and then destroyed; only after a failure they are aborted (NCCL
+// User Guide, "Creating a Communicator": finalizing and destroying
+// communicators; "Error handling and communicator abort").
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +47,9 @@
 
 namespace divisi::rt::nccl {
 
+/// Steps of this room have entries behind all that artifacts have.
+inline constexpr uint32_t firstOwnEntry = uint32_t(1) << 31;
+
 /// Ranks, in the order of their numbers in the communicator.
 using Group = std::vector<uint32_t>;
 
@@ -53,6 +62,7 @@ struct Clique {
 /// What the ranks of an entry have told each other.
 struct Meeting {
   std::vector<Group> groups; ///< That still have to be connected.
+  Group members;             ///< Who is in some clique, of any entry.
   bool mayRecord = true;     ///< Whether all of them may.
 };
 
@@ -67,7 +77,7 @@ public:
            const NcclHandles &given)
       : number_(number), numRanks_(numRanks), inner_(inner), aborts_(aborts),
         timeout_(timeout), given_(given) {}
-  ~NcclRank() { end(); }
+  ~NcclRank() { abort(); }
   NcclRank(const NcclRank &) = delete;
 
   /// What it works on, from now on.
@@ -90,8 +100,15 @@ public:
   const std::string &registration() const { return registration_; }
   /// Communicator::noteGraph().
   void noteGraph(std::weak_ptr<std::unique_ptr<DeviceGraph>> graph);
-  /// Ends all communicators, and what is on queues of them, after all graphs.
-  void end();
+  /// Ends all communicators, and what is on queues of them, after all graphs:
+  /// where something has failed.
+  void abort();
+  /// Lets go of all that was made for communicators of `generation`, whose work
+  /// has ended, after all graphs. When all ranks have done so, destroy() can
+  /// end them. Older ones it aborts.
+  void finalize(uint64_t generation);
+  /// Ends what was finalized; aborts it if others do not come to that in time.
+  void destroy();
 
   /// The library of this machine.
   const NcclLibrary &library() const { return *library_; }
@@ -118,8 +135,12 @@ private:
   Expected<ncclUniqueId> exchangeNumber(uint32_t entry, const Group &ranks);
   Expected<ncclComm_t> connectAll(uint32_t entry, const Group &ranks);
   Status connectGroups(uint32_t entry, std::span<const uint32_t> ranks,
-                       std::vector<Group> groups);
-  Status registerMemory(uint32_t entry, std::span<const uint32_t> ranks);
+                       const Meeting &meeting);
+  Status registerMemory(uint32_t entry, std::span<const uint32_t> ranks,
+                        const std::vector<Group> &groups);
+  void describeRegistration();
+  void releaseGraphs();
+  std::vector<ncclComm_t> takeAll();
   Status split(ncclComm_t whole, const std::vector<Group> &groups);
   Status splitRound(ncclComm_t whole, std::span<const Group> round);
   Expected<ncclComm_t> splitGiven(int color, int key);
@@ -143,8 +164,11 @@ private:
   std::vector<std::weak_ptr<std::unique_ptr<DeviceGraph>>> graphs_;
   uint64_t generation_ = 0;
   std::shared_ptr<NcclBuffers> buffers_; ///< Null before use().
-  std::set<ncclComm_t> asked_; ///< To register memory, whatever has become.
-  std::string registration_;   ///< What has become of it.
+  /// Communicators with which memory is registered, and is not.
+  size_t numRegistered_ = 0, numRefused_ = 0;
+  std::string refusal_;      ///< Why it is not with the last of these.
+  std::string registration_; ///< What has become of it.
+  std::vector<ncclComm_t> finalized_;
 };
 
 } // namespace divisi::rt::nccl

@@ -9,6 +9,8 @@
 #include "runtime/comm/nccl/NcclStep.h"
 #include "runtime/comm/StepShape.h"
 
+#include <thread>
+
 using namespace divisi;
 using namespace divisi::rt;
 using namespace divisi::rt::nccl;
@@ -157,13 +159,14 @@ Status NcclStep::call(cudaStream_t stream, const std::byte *source,
   return status.isOk() ? rank_.await(communicator, begins_) : status;
 }
 
-Status NcclStep::useGivenStream() {
-  if (!rank_.givenStream()) {
-    return {};
+Status NcclStep::makeReady() {
+  std::vector<std::unique_ptr<DeviceEvent> *> events = {&first_, &last_};
+  if (rank_.givenStream()) {
+    given_ = std::make_unique<cuda::CudaQueue>(
+        cuda::contextOf(device_), rank_.givenStream(), /*isOwn=*/false);
+    events.insert(events.end(), {&before_, &behind_});
   }
-  given_ = std::make_unique<cuda::CudaQueue>(
-      cuda::contextOf(device_), rank_.givenStream(), /*isOwn=*/false);
-  for (std::unique_ptr<DeviceEvent> *event : {&before_, &behind_}) {
+  for (std::unique_ptr<DeviceEvent> *event : events) {
     auto made = device_.makeEvent();
     if (!made) {
       return made.status();
@@ -202,11 +205,47 @@ Status NcclStep::put(DeviceQueue &queue, const void *source, void *result) {
   }
   auto *from = static_cast<const std::byte *>(source);
   auto *to = static_cast<std::byte *>(result);
-  Status status = pack(queue, from, to);
+  Status status = first_ ? device_.record(queue, *first_) : Status();
+  if (status.isOk()) {
+    status = pack(queue, from, to);
+  }
   if (status.isOk()) {
     status = callOn(queue, from, to);
   }
-  return status.isOk() ? unpack(queue, to) : status;
+  if (status.isOk()) {
+    status = unpack(queue, to);
+  }
+  if (status.isOk() && first_) {
+    status = device_.record(queue, *last_);
+    status = status.isOk() ? awaitFirst() : status;
+  }
+  return status;
+}
+
+/// Until it has ended, no longer than a step may last.
+Status NcclStep::awaitFirst() {
+  constexpr std::chrono::microseconds pause(20);
+  bool hasBegun = false;
+  while (true) {
+    Expected<bool> hasEnded = device_.poll(*last_);
+    if (!hasEnded || *hasEnded) {
+      first_.reset();
+      last_.reset();
+      since_.reset();
+      return hasEnded.status();
+    }
+    if (!hasBegun) {
+      auto reached = device_.poll(*first_);
+      if (!reached) {
+        return reached.status();
+      }
+      hasBegun = *reached;
+    }
+    if (Status status = check(hasBegun); !status.isOk()) {
+      return status;
+    }
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,6 +12,14 @@
 // for; that takes until other ranks have made the same call only the first
 // time, when NCCL connects them.
 //
+// The first time it is also waited for until it has ended. In a first run
+// libraries load their kernels, each when it is first launched, which may have
+// to wait for all that runs in its context (CUDA Programming Guide, "Lazy
+// Loading", potential hazards: concurrent execution): for a step that waits for
+// other ranks, whose threads may want the driver meanwhile. Steps of a rank are
+// put on queues in one order on all ranks, so no rank waits for one that
+// another has not come to.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLSTEP_H
@@ -46,9 +54,9 @@ public:
   NcclStep(SharedStep &shared, size_t self, QueuedPlan plan, Device &device,
            NcclRank &rank, Clique &clique, AbortState &aborts,
            std::chrono::milliseconds timeout);
-  /// Before it is first put somewhere: lets it use the stream that the rank was
-  /// given, if it was.
-  Status useGivenStream();
+  /// Makes what it puts on queues beside its calls, before it is first put
+  /// somewhere. It uses the stream that the rank was given, if it was.
+  Status makeReady();
 
   int64_t workspaceBytes() const override { return plan_.bytes; }
   void setWorkspace(std::byte *workspace) override { workspace_ = workspace; }
@@ -68,6 +76,7 @@ private:
   ncclResult_t reduceEach(cudaStream_t stream, const std::byte *source,
                           std::byte *result);
   Status timeoutStatus() const;
+  Status awaitFirst();
 
   SharedStep &shared_;
   size_t self_;
@@ -83,6 +92,8 @@ private:
   /// Of a stream that was given: it, and points before and behind the calls.
   std::unique_ptr<DeviceQueue> given_;
   std::unique_ptr<DeviceEvent> before_, behind_;
+  /// Points around what it has put on a queue for the first time; null later.
+  std::unique_ptr<DeviceEvent> first_, last_;
   /// Since when it is the next to end.
   std::optional<std::chrono::steady_clock::time_point> since_;
 };

@@ -6,20 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A region that begins with a product, for a device with a library of products
-// and a code generator. The library adds a bias and a residual on the way, and
-// ends with a GELU; code does the rest:
+// A region that begins with a product or a convolution, for a device with a
+// library of these and a code generator. There is code for all that follows,
+// which goes over what the library makes:
 //
 //   %h = matmul %x, %w             library
-//   %b = add %h, %bias             library
-//   %s = silu %b                   code, of a region that begins with %b
+//   %b = add %h, %bias             code, of a region that begins with %h
+//   %s = silu %b                   code
 //   %y = mul %s, %gate             code
 //
-// For one that begins with a convolution there is code for all fused operators:
-// which of them a library of convolutions fuses is known only where it runs,
-// and the others need code then.
-//
-// This division is the same for all ranks.
+// Where a library does all of a region the code is not run. Of products it may
+// add a bias and a residual, and end with a GELU. Whether it does is known only
+// where it runs: it has no algorithm for each type, batch and alignment.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,32 +43,32 @@ public:
   /// Which operands of the call it has.
   const std::vector<int> &productOperands() const { return numbers_; }
 
+  /// Whether a library of products may do all of it: with these.
+  bool isFusible() const { return isFusible_; }
   /// The operand that is added to each row, to each element; -1: none.
   int bias() const { return bias_; }
   /// See bias().
   int residual() const { return residual_; }
-  /// Whether the library ends with GELU by tanh.
+  /// Whether it ends with GELU by tanh.
   bool hasGelu() const { return hasGelu_; }
-  /// How many operators the library does.
-  size_t done() const { return done_; }
-  /// What the library makes.
+  /// What the product makes, as the first operator that follows reads it.
   const TensorInfo &made() const { return made_; }
 
-  /// Whether something is left to code.
+  /// Whether something follows.
   bool hasTail() const { return !tail_.parts.empty(); }
-  /// What is left, with `code`. It lives as long as product().
+  /// All that follows, with `code`. It lives as long as product().
   CallSite tail(const KernelCode *code = nullptr) const;
-  /// Per operand of the tail that of the call; -1: what the library makes.
+  /// Per operand of the tail that of the call; -1: what the product makes.
   const std::vector<int> &tailOperands() const { return tailNumbers_; }
 
 private:
   ProductRegion(const CallSite &site, const RegionPart *first);
   bool findColumns();
-  int takeAll();
+  bool takeAll();
   bool take(const RegionPart &part, int chain);
   bool isOnlyUse(int value, size_t part) const;
   bool isBias(const TensorInfo &operand) const;
-  bool makeTail(int chain);
+  void makeTail();
 
   const CallSite *site_;
   std::vector<int> numbers_, tailNumbers_;
@@ -78,8 +76,7 @@ private:
   TensorInfo made_;
   Dims columnDims_; ///< Of the result.
   int bias_ = -1, residual_ = -1;
-  bool hasGelu_ = false;
-  size_t done_ = 1;
+  bool isFusible_ = false, hasGelu_ = false;
   Region tail_;
   Attributes attributes_; ///< Of the tail: none.
 };

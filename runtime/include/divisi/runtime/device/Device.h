@@ -33,6 +33,8 @@
 
 namespace divisi::rt {
 
+class PreparedKernel;
+
 /// Bytes of a memory space, freed with the object.
 class DeviceMemory {
 public:
@@ -95,6 +97,12 @@ public:
   virtual Expected<std::unique_ptr<DeviceQueue>> makeQueue() = 0;
   /// An event that nobody has recorded.
   virtual Expected<std::unique_ptr<DeviceEvent>> makeEvent() = 0;
+
+  /// Brings here what launches of `kernel`, of a backend for its space, need:
+  /// code, handles and choices of libraries, memory of the host. It comes
+  /// before all launches, and before steps between devices: it may wait for all
+  /// work of the device, and that for other ranks.
+  virtual Status makeReady(PreparedKernel & /*kernel*/) { return {}; }
 
   /// Copies a piece of one box to another. Each lies in its space or in that of
   /// the host, and stays there until the copy has ended; `copy` need not.
