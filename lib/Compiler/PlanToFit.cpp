@@ -37,6 +37,7 @@ Status Compilation::addMemory(Report &report) {
     device.packedBytes = rank.packed;
     device.messageBytes = rank.messages;
     device.ownBytes = rank.device;
+    device.overhead = rank.overhead;
   }
   return Status();
 }
@@ -93,6 +94,10 @@ static std::string partsOf(const rt::RankMemory &held) {
      << (held.device == 0
              ? ""
              : ", in memory of devices " + std::to_string(held.device));
+  if (held.overhead.total() > 0) {
+    os << ", the GPU's context " << held.overhead.context << ", its code "
+       << held.overhead.modules << ", NCCL " << held.overhead.nccl;
+  }
   return text;
 }
 

@@ -189,7 +189,7 @@ static std::string needs(const std::vector<DeviceMemory> &kinds) {
          join(map_range(kinds,
                         [&](const DeviceMemory &kind) {
                           int64_t own = kind.held.limited();
-                          int64_t host = kind.held.total() - own;
+                          int64_t host = kind.held.host();
                           std::string more =
                               host == 0 ? ""
                                         : " (and " + formatBytes(double(host)) +

@@ -240,6 +240,15 @@ Status RunVerb::noteMemory(const rt::Session &session) const {
               << ", packed constants " << memory.packed << ", messages "
               << memory.messages << "; predicted "
               << (*predicted)[rank].total();
+    if (const rt::GpuOverhead &overhead = (*predicted)[rank].overhead;
+        overhead.total() > 0) {
+      sayNote() << "device " << rank << " is expected to hold "
+                << overhead.total() << " bytes more: the driver's context "
+                << overhead.context << ", code " << overhead.modules
+                << (overhead.nccl == 0
+                        ? ""
+                        : ", NCCL " + std::to_string(overhead.nccl));
+    }
   }
   return Status();
 }

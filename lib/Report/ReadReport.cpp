@@ -73,7 +73,10 @@ static bool fromJSON(const json::Value &value, ReportDevice &device,
          map.mapOptional("workspace_bytes", device.workspaceBytes) &&
          map.mapOptional("packed_bytes", device.packedBytes) &&
          map.mapOptional("message_bytes", device.messageBytes) &&
-         map.mapOptional("own_bytes", device.ownBytes);
+         map.mapOptional("own_bytes", device.ownBytes) &&
+         map.mapOptional("context_bytes", device.overhead.context) &&
+         map.mapOptional("module_bytes", device.overhead.modules) &&
+         map.mapOptional("nccl_bytes", device.overhead.nccl);
 }
 
 static bool fromJSON(const json::Value &value, ReportKernel &kernel,

@@ -61,6 +61,9 @@ static json::Value toJSON(const ReportDevice &device) {
                       {"total_bytes", device.totalBytes()}};
   if (device.ownBytes > 0) {
     object["own_bytes"] = device.ownBytes;
+    object["context_bytes"] = device.overhead.context;
+    object["module_bytes"] = device.overhead.modules;
+    object["nccl_bytes"] = device.overhead.nccl;
   }
   return object;
 }

@@ -245,7 +245,7 @@ static void printShareOf(int64_t limit, bool isGiven, const Twine &owner,
     (isGiven ? os << "--memory-limit" : os << "what " << owner << " has")
         << ")";
   }
-  if (int64_t host = device.totalBytes() - device.limitedBytes(); host > 0) {
+  if (int64_t host = device.hostBytes(); host > 0) {
     os << ", and " << formatBytes(double(host)) << " of the host";
   }
   os << "\n";
@@ -290,6 +290,9 @@ static void printMemory(const Report &report, raw_ostream &os) {
   add("packed constants", fullest->packedBytes);
   add("messages", fullest->messageBytes);
   add("device memory", fullest->ownBytes);
+  add("the driver's context", fullest->overhead.context);
+  add("code", fullest->overhead.modules);
+  add("NCCL", fullest->overhead.nccl);
   if (!parts.empty()) {
     line(os, "") << (kinds.size() > 1 ? "the " + fullest->kind + " " : "")
                  << parts

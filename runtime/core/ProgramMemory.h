@@ -37,6 +37,13 @@ struct ProgramMemory {
   std::set<uint32_t> globals;
 };
 
+struct SpacePlan;
+
+/// What a GPU of the rank holds beside what `plan` says; nothing where it has
+/// none. All communicators are counted as parts of one: one of them may be all
+/// of that.
+GpuOverhead countOverhead(const ResolvedManifest &resolved, uint32_t rank,
+                          const SpacePlan &plan);
 /// Weights and arenas of every rank, as the manifest plans them.
 std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
 /// Lets the weights of `number` be those that programs read or update.

@@ -26,6 +26,7 @@ divisi::rt::plannedMemory(const ResolvedManifest &resolved) {
     countWeights(resolved, rank, read, ranks[rank]);
     ranks[rank].arena = plan.arenas[hostSpaceNumber];
     ranks[rank].device = plan.deviceBytes();
+    ranks[rank].overhead = countOverhead(resolved, rank, plan);
   }
   return ranks;
 }
@@ -66,6 +67,11 @@ void divisi::rt::addShared(RankMemory &rank, const SharedMemory &shared) {
   };
   add(shared.workspaces, rank.workspace);
   add(shared.messages, rank.messages);
+  for (size_t space = 1; space < shared.messages.size(); ++space) {
+    int64_t bytes = shared.messages[space];
+    rank.overhead.nccl +=
+        rank.overhead.nccl > 0 ? GpuOverhead::rounded(bytes) - bytes : 0;
+  }
   // Constants are packed before the first run, which uses the rest.
   rank.workspace +=
       std::max<int64_t>(shared.packing - rank.arena - rank.workspace, 0);

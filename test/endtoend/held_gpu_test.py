@@ -39,6 +39,8 @@ OF_DEVICES = {
     "shared-split": (held_test.shared, {"type": HALF}, SPLIT),
 }
 SAMPLE = ["shared"]
+PIECE = 2 << 20  # of memory that is handed out
+PART = 16 << 20  # a communicator that shares what another one has
 
 
 def compiled(divisi, options):
@@ -58,11 +60,21 @@ def test_gpus_hold_what_is_said(divisi, name):
     make(divisi.folder, **extents)
     said = compiled(divisi, options)
     whole = peak(divisi.folder, run, settings) - empty
-    held = [int(line) for line in divisi.path("held").read_text().splitlines()]
+    lines = divisi.path("held").read_text().splitlines()
+    held, contexts, modules, nccl = (
+        list(column) for column in zip(*(map(int, line.split())
+                                         for line in lines)))
     print(f"{name}: {sum(held) / 2**20:.1f} MiB held by GPUs, "
           f"{whole / 2**20:.1f} by all")
     for device, bytes in zip(said, held):
         assert bytes == pytest.approx(device["own_bytes"], rel=TOLERANCE)
+    # Beside that: to the byte, but for code, of which whole pieces are said, and
+    # a communicator of all that is said to be a part of one.
+    for number, device in enumerate(said):
+        assert contexts[number] == device["context_bytes"] > 0
+        assert 0 < modules[number] <= device["module_bytes"] + PIECE
+        assert 0 <= device["nccl_bytes"] - nccl[number] <= PART + PIECE
+        assert (nccl[number] > 0) == (len(said) > 1)
     assert sum(held) >= 64e6 / 2
     if name in OF_ALL:
         pinned = max(device["workspace_bytes"] for device in said)

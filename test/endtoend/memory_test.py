@@ -305,16 +305,26 @@ def test_of_gpus_their_own_memory_is_said_and_limited(divisi, devices):
     told = divisi("compile", "m.onnx", *flags, "-o", "m.divisi").err
     device = max(json.loads(divisi("explain", "m.divisi", "--json").out)
                  ["memory"]["per_device"], key=lambda each: each["own_bytes"])
-    said = re.search(r"a run needs ([\d.]+) KiB per device \(and ([\d.]+) "
+    said = re.search(r"a run needs ([\d.]+) MiB per device \(and ([\d.]+) "
                      r"KiB of the host\)", told)
     assert said, told
-    own, host = (float(part) * 1024 for part in said.groups())
-    assert own == pytest.approx(device["own_bytes"], rel=0.01)
+    own, host = float(said[1]) * 1024 ** 2, float(said[2]) * 1024
+    overhead = [device[f"{part}_bytes"] for part in ("context", "module", "nccl")]
+    assert overhead[0] > 0
+    assert own == pytest.approx(device["own_bytes"] + sum(overhead), rel=0.01)
     assert host == pytest.approx(
         device["total_bytes"] - device["own_bytes"], rel=0.01)
+    said = divisi("explain", "m.divisi").out
+    assert re.search(r"= .*[\d.]+ KiB device memory \+ 512.* MiB the driver's context",
+                     said), said
     assert device["weight_bytes"] == 0
-    assert own >= 3 * 4 * 96 * 96 / devices
-    limit = device["own_bytes"]
+    assert device["own_bytes"] >= 3 * 4 * 96 * 96 / devices
+    limit = device["own_bytes"] + sum(overhead)
+    divisi("compile", "m.onnx", *flags, "--memory-limit", limit, "-o",
+           "m.divisi")
+    small = divisi("compile", "m.onnx", *flags, "--memory-limit", 1 << 20, "-o",
+                   "m.divisi", exits=INFEASIBLE).err
+    assert re.search(r", the GPU's context \d+, its code \d+, NCCL \d+", small)
     divisi("compile", "m.onnx", *flags, "--memory-limit", limit, "-o",
            "m.divisi")
     again = json.loads(divisi("explain", "m.divisi", "--json").out)

@@ -23,6 +23,7 @@
 #include "divisi/Precision/Precision.h"
 #include "divisi/Rewrite/RuleRecord.h"
 #include "divisi/Support/Status.h"
+#include "divisi/runtime/device/GpuOverhead.h"
 #include "divisi/runtime/kernels/Kernel.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -106,15 +107,21 @@ struct ReportDevice {
   /// In memory of its own, beside the host's: arenas, scratch, and copies of
   /// globals.
   int64_t ownBytes = 0;
+  /// What GPUs hold beside that.
+  rt::GpuOverhead overhead = {};
 
-  /// All of it.
+  /// All of it, but for the overhead.
   int64_t totalBytes() const {
     return weightBytes + arenaBytes + workspaceBytes + packedBytes +
            messageBytes + ownBytes;
   }
+  /// What lies in the host's memory beside that of the device.
+  int64_t hostBytes() const {
+    return ownBytes > 0 ? totalBytes() - ownBytes : 0;
+  }
   /// What is compared with the limit: a device's own memory, if it is used.
   int64_t limitedBytes() const {
-    return ownBytes > 0 ? ownBytes : totalBytes();
+    return ownBytes > 0 ? ownBytes + overhead.total() : totalBytes();
   }
 };
 

@@ -18,6 +18,7 @@
 #define DIVISI_RUNTIME_CORE_RANKMEMORY_H
 
 #include "divisi/Support/Status.h"
+#include "divisi/runtime/device/GpuOverhead.h"
 #include "divisi/runtime/kernels/Kernel.h"
 
 #include <map>
@@ -48,14 +49,20 @@ struct RankMemory {
   /// collectives pack there. Sessions may share copies; each is counted as if
   /// it were alone.
   int64_t device = 0;
+  /// What GPUs hold beside that. Nothing of it is asked for by the rank.
+  GpuOverhead overhead = {};
 
-  /// All of it.
+  /// All of it that the rank has asked for.
   int64_t total() const {
     return weights + arena + workspace + packed + messages + device;
   }
+  /// What lies in the host's memory beside that of devices.
+  int64_t host() const { return device > 0 ? total() - device : 0; }
   /// What a limit for devices is compared with: what lies in memory of their
   /// own, if something does; the host has its own limits.
-  int64_t limited() const { return device > 0 ? device : total(); }
+  int64_t limited() const {
+    return device > 0 ? device + overhead.total() : total();
+  }
   friend bool operator==(const RankMemory &, const RankMemory &) = default;
 };
 
