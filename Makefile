@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
 READERS ?= Clusters Hosts Manifests Models Modules Problems Rules Tensors
-PEERS ?=
+export PEERS ?=
 
 # One build tree a preset; CMakePresets.json names them alike.
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
@@ -61,24 +61,19 @@ test: build
 	  $$log | sort -rn | head; \
 	grep 'tests passed,' $$log; exit $$status
 
-# Where there is no GPU, each part says so and is skipped. PEERS=torch,onnxruntime
-# lets bench/gpu install what it compares with, and measure all of its models.
-test-gpu: build
-	@cmake --build $(BUILD) -j $(JOBS) --target gpu-tests
-	@export DIVISI_BUILD=$(abspath $(BUILD)) DIVISI_TEST_SHARE=1; \
-	python=$$(bash cmake/setup.sh --prefix)/venv/bin/python; \
-	$$python -m pytest -q -rsP -p no:cacheprovider test/endtoend/gpu_test.py && \
-	{ ! nvidia-smi -L > /dev/null 2>&1 || \
-	  models/gpt2.py --size small --seq 512 -o $(BUILD)/gpt2-124m.onnx; } && \
-	{ $$python bench/gpu/run.py --json $(BUILD)/gpu.json \
-	  $(if $(PEERS),--peers $(PEERS),--model $(BUILD)/gpt2-124m.onnx) || \
-	  [ $$? = 9 ]; } # no GPU
-
 # $(call script,FILE): runs a script on the tools of this build.
 define script
 	@test -f $(1) || { echo "error: $(1) is not in this tree, so 'make $@' has nothing to run" >&2; exit 1; }
 	@DIVISI_BUILD=$(abspath $(BUILD)) DIVISI_PYTHON=$$(bash cmake/setup.sh --prefix)/venv/bin/python bash $(1)
 endef
+
+# Once, on a machine with GPUs: what no run has shown yet first, then kernels, models
+# and measurements. One part goes on after the other, and one file has all that
+# they say: gpu-report.txt of the build. PEERS=torch,onnxruntime lets bench/gpu
+# install what it compares with, and measure all of its models.
+test-gpu: build
+	@cmake --build $(BUILD) -j $(JOBS) --target gpu-tests
+	$(call script,test/gpu.sh)
 
 demo: divisi
 	$(call script,test/demo.sh)
