@@ -31,6 +31,11 @@ double DeviceKind::flopsPerSecond(Precision precision) const {
   return (stated > 0 ? stated : peaks.f32) * efficiency;
 }
 
+double DeviceKind::vectorRate(Precision precision) const {
+  return vectorFlopsPerSecond > 0 ? vectorFlopsPerSecond
+                                  : flopsPerSecond(precision);
+}
+
 double DeviceKind::hostRate() const {
   return hostBytesPerSecond > 0 || computeCapability == 0 ? hostBytesPerSecond
                                                           : kAssumedHostRate;
@@ -64,6 +69,10 @@ static double lesser(double a, double b, double aFallback, double bFallback) {
 
 static DeviceKind slower(DeviceKind least, const DeviceKind &kind) {
   PeakRates a = least.peaks, b = kind.peaks;
+  // Before the peaks change, which count where none is stated.
+  double slowerVectors =
+      lesser(least.vectorFlopsPerSecond, kind.vectorFlopsPerSecond,
+             least.vectorRate(Precision::F32), kind.vectorRate(Precision::F32));
   least.name += "+" + kind.name;
   least.peaks = {.f64 = lesser(a.f64, b.f64, a.f32, b.f32),
                  .f32 = std::min(a.f32, b.f32),
@@ -76,6 +85,9 @@ static DeviceKind slower(DeviceKind least, const DeviceKind &kind) {
   least.memoryBytes = std::min(least.memoryBytes, kind.memoryBytes);
   least.launchNanoseconds =
       std::max(least.launchNanoseconds, kind.launchNanoseconds);
+  least.productLaunchNanoseconds =
+      std::max(least.productLaunchNanoseconds, kind.productLaunchNanoseconds);
+  least.vectorFlopsPerSecond = slowerVectors;
   double ownRate = least.hostRate(), otherRate = kind.hostRate();
   least.hostBytesPerSecond = std::min(ownRate, otherRate);
   // The coarsest tiles and waves.
@@ -170,8 +182,16 @@ static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
      << llvm::format("%.4g", kind.efficiency * 100) << " % of the peak\n"
      << "    memory: " << formatAmount(kind.memoryBytesPerSecond, "B/s") << ", "
      << formatBytes(double(kind.memoryBytes)) << "\n"
-     << "    launch of an operator: " << formatTime(kind.launchNanoseconds)
-     << "\n";
+     << "    launch of an operator: " << formatTime(kind.launchNanoseconds);
+  if (kind.productLaunchNanoseconds > 0) {
+    os << ", of a product " << formatTime(kind.productLaunchNanoseconds)
+       << " more";
+  }
+  os << "\n";
+  if (kind.vectorFlopsPerSecond > 0) {
+    os << "    outside of products: "
+       << formatAmount(kind.vectorFlopsPerSecond, "FLOP/s") << "\n";
+  }
   if (kind.hostRate() > 0) {
     os << "    copies to and from the host: "
        << formatAmount(kind.hostRate(), "B/s")
@@ -282,6 +302,9 @@ static Status verifyGroup(const DeviceGroup &group) {
   check.positive("memory_bytes_per_second", kind.memoryBytesPerSecond);
   check.positive("memory_bytes", double(kind.memoryBytes));
   check.notNegative("launch_nanoseconds", double(kind.launchNanoseconds));
+  check.notNegative("product_launch_nanoseconds",
+                    double(kind.productLaunchNanoseconds));
+  check.notNegative("vector_flops_per_second", kind.vectorFlopsPerSecond);
   check.notNegative("host_bytes_per_second", kind.hostBytesPerSecond);
   check.notNegative("multiprocessors", double(kind.multiprocessors));
   check.expect(kind.multiprocessors > 0 ? kind.tileEdge > 0

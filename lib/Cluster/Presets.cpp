@@ -210,14 +210,16 @@ static llvm::SmallVector<Preset, 2> processorPresets() {
       .launchNanoseconds = 1000,
       .fuses = true};
   DeviceKind thread = {.name = "cpu",
-                       .peaks = {.f64 = 5e10, .f32 = 1.0e11, .i8 = 4.0e11},
+                       .peaks = {.f64 = 1.6e11, .f32 = 3.2e11, .i8 = 1.28e12},
                        .efficiency = 0.7,
-                       .memoryBytesPerSecond = 2.0e10,
+                       .memoryBytesPerSecond = 4.0e10,
                        .memoryBytes = int64_t(16) << 30,
-                       .launchNanoseconds = 1000,
+                       .launchNanoseconds = 300,
+                       .productLaunchNanoseconds = 2500,
+                       .vectorFlopsPerSecond = 2.5e10,
                        .fuses = true};
   LinkLevel memory = {
-      .name = "machine", .latencyNanoseconds = 5000, .bytesPerSecond = 8.0e9};
+      .name = "machine", .latencyNanoseconds = 2000, .bytesPerSecond = 1.2e10};
   LinkLevel sockets = {
       .name = "machine", .latencyNanoseconds = 1000, .bytesPerSecond = 1.5e10};
   LinkLevel ethernet = {.name = "ethernet",

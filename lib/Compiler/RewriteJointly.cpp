@@ -40,7 +40,8 @@ static DeviceKind joined(DeviceKind kind, int64_t count) {
   double factor = double(count);
   for (double *rate :
        {&kind.peaks.f64, &kind.peaks.f32, &kind.peaks.f16, &kind.peaks.bf16,
-        &kind.peaks.i8, &kind.memoryBytesPerSecond}) {
+        &kind.peaks.i8, &kind.memoryBytesPerSecond,
+        &kind.vectorFlopsPerSecond}) {
     *rate *= factor;
   }
   kind.multiprocessors *= count;

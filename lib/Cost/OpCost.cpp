@@ -9,6 +9,7 @@
 #include "divisi/Cost/OpCost.h"
 
 #include "Tiles.h"
+#include "divisi/Cost/Arithmetic.h"
 #include "divisi/Support/CheckedMath.h"
 #include "divisi/Support/ElementBytes.h"
 
@@ -104,12 +105,19 @@ int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
     return 0;
   }
   int64_t longest = 0;
+  double share = vectorShare(nest);
   for (const auto &[kind, part] : pace.parts) {
-    double compute = tiledFlops(nest, grid, split, kind, part) /
-                     kind.flopsPerSecond(profile.precision);
+    double compute =
+        arithmeticSeconds(tiledFlops(nest, grid, split, kind, part), share,
+                          kind.flopsPerSecond(profile.precision),
+                          kind.vectorRate(profile.precision));
     double move = double(boxBytes(nest, grid, split, profile, fused, part)) /
                   kind.memoryBytesPerSecond;
     int64_t launch = fused.operands.empty() ? kind.launchNanoseconds : 0;
+    if (kind.productLaunchNanoseconds > 0) {
+      launch += kind.productLaunchNanoseconds *
+                startedProducts(nest, grid, split, part);
+    }
     longest = std::max(
         longest, launch + int64_t(std::ceil(1e9 * std::max(compute, move))));
   }

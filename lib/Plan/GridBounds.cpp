@@ -13,6 +13,8 @@
 
 #include "PlanningInputs.h"
 
+#include "divisi/Cost/Arithmetic.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <set>
@@ -39,16 +41,20 @@ static double leastNanoseconds(const Site &site, const Grid &grid,
                                    result.shape, site.profile.results[number]));
     }
   }
-  double flopsPerSecond = 0, bytesPerSecond = 0;
-  int64_t launch = fusible.operands.empty() ? INT64_MAX : 0;
+  double flopsPerSecond = 0, vectorRate = 0, bytesPerSecond = 0;
+  int64_t launch = INT64_MAX;
+  bool isStarted = fusible.operands.empty(), starts = isProduct(site.nest);
   for (const auto &[kind, part] : pace.parts) {
     double devices = double(part.numPositions(grid));
     flopsPerSecond += devices * kind.flopsPerSecond(site.profile.precision);
+    vectorRate += devices * kind.vectorRate(site.profile.precision);
     bytesPerSecond += devices * kind.memoryBytesPerSecond;
-    launch = std::min(launch, kind.launchNanoseconds);
+    launch = std::min(launch, (isStarted ? kind.launchNanoseconds : 0) +
+                                  (starts ? kind.productLaunchNanoseconds : 0));
   }
-  return double(launch) +
-         1e9 * std::max(flops / flopsPerSecond, written / bytesPerSecond);
+  double compute = arithmeticSeconds(flops, vectorShare(site.nest),
+                                     flopsPerSecond, vectorRate);
+  return double(launch) + 1e9 * std::max(compute, written / bytesPerSecond);
 }
 
 /// What copies between the host and the devices of `pace` take at least: all of

@@ -160,6 +160,79 @@ Status MachineProfiler::measureLaunch() {
   return {};
 }
 
+/// Small products of many weights, one after the other: what each takes more
+/// than the rates and the start of an operator say. GPUs have their operands in
+/// memory in any case.
+Status MachineProfiler::measureProductLaunch() {
+  constexpr int64_t edge = 64, bytes = 3 * 4 * edge * edge,
+                    flops = 2 * edge * edge * edge;
+  Works works;
+  for (const auto &clock : clocks_) {
+    Works products;
+    while (int64_t(products.size()) * bytes < 8 * MiB) {
+      auto work = rt::makeProduct(*clock, backends(false), rt::DType::F32, edge,
+                                  request_.threads);
+      if (!work) {
+        return work.status();
+      }
+      products.push_back(std::move(*work));
+    }
+    works.push_back(rt::takeTurns(std::move(products)));
+  }
+  auto times = timeAll(works, 1e3);
+  if (!times) {
+    return times.status();
+  }
+  size_t group = 0;
+  keepOfGroups(
+      {.what = "start of a product, more", .unit = "ns"}, *times,
+      [&](double time) {
+        const DeviceKind &kind = cluster_.devices[group++].kind;
+        double modelled =
+            1e9 * std::max(double(flops) / kind.flopsPerSecond(Precision::F32),
+                           double(bytes) / kind.memoryBytesPerSecond);
+        return std::max(0.0, time - modelled - double(kind.launchNanoseconds));
+      },
+      [](DeviceKind &kind, double value) {
+        kind.productLaunchNanoseconds = int64_t(value);
+      });
+  return {};
+}
+
+/// The softmax of an attention's weights, of which each has 14 operations
+/// (Arithmetic.h), in the second cache, as within one.
+Status MachineProfiler::measureVectors() {
+  constexpr int64_t rows = 512, columns = 128, functions = 14;
+  Works works;
+  for (const auto &clock : clocks_) {
+    auto work = rt::makeSoftmax(*clock, backends(false), rows, columns,
+                                request_.threads);
+    if (!work) {
+      return work.status();
+    }
+    if (!*work) {
+      notes_.push_back("arithmetic outside of products is not measured: no "
+                       "kernel computes a softmax; it is taken to be as fast "
+                       "as products");
+      return {};
+    }
+    works.push_back(std::move(*work));
+  }
+  auto times = timeAll(works, 1e5);
+  if (!times) {
+    return times.status();
+  }
+  keepOfGroups(
+      {.what = "outside of products", .unit = "FLOP/s"}, *times,
+      [&](double time) {
+        return 1e9 * double(rows * columns * functions) / time;
+      },
+      [](DeviceKind &kind, double value) {
+        kind.vectorFlopsPerSecond = value;
+      });
+  return {};
+}
+
 /// Copies within a device, which read and write each byte.
 Status MachineProfiler::measureMemory() {
   int64_t bytes =
@@ -230,11 +303,19 @@ Status MachineProfiler::measureDevices() {
       return status;
     }
   }
-  for (auto measure :
-       {&MachineProfiler::measureLaunch, &MachineProfiler::measureMemory}) {
+  using Measure = Status (MachineProfiler::*)();
+  std::vector<Measure> rest = {&MachineProfiler::measureLaunch,
+                               &MachineProfiler::measureMemory};
+  if (isOfGpus()) {
+    rest.push_back(&MachineProfiler::measureHostCopies);
+  } else { // The start of a product is what the rates leave open.
+    rest.insert(rest.end(), {&MachineProfiler::measureProductLaunch,
+                             &MachineProfiler::measureVectors});
+  }
+  for (Measure measure : rest) {
     if (Status status = (this->*measure)(); !status.isOk()) {
       return status;
     }
   }
-  return isOfGpus() ? measureHostCopies() : Status();
+  return {};
 }

@@ -155,7 +155,7 @@ double MachineProfiler::secondsForEach() const {
   size_t perLevel = !communicator_ ? 0
                                    : std::size(rt::collectiveKinds) *
                                          collectiveSizes(isOfGpus()).size();
-  size_t numbers = 7 + // products, launch, memory
+  size_t numbers = (isOfGpus() ? 7 : 9) + // products, starts, memory, vectors
                    perLevel * cluster_.levels.size();
   numbers += isOfGpus() ? 2 + size_t(request_.devices) : 0; // tf32, copies
   return request_.seconds / double(numbers);

@@ -1,4 +1,4 @@
-//===- Products.cpp - Matrix products on a device -------------------------===//
+//===- Products.cpp - Matrix products and softmax on a device -------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,24 +16,25 @@ using namespace divisi::rt;
 
 namespace {
 
-/// A product with all that it needs. On the host its right operand is constant,
-/// as weights are, and packed before.
-class ProductWork final : public DeviceWork {
+/// An operator of `operands` tensors like its result, with all that it needs.
+/// On the host a second operand is constant, as weights are, and packed before.
+class KernelWork final : public DeviceWork {
 public:
-  ProductWork(const DeviceClock &clock, DType type, int64_t edge, int threads)
-      : clock_(clock), threads_(threads),
-        operands_(2, TensorInfo::whole(type, {edge, edge})),
-        result_(operands_[0]) {
-    attributes_.set("labels", std::string("mk,kn->mn"));
-  }
+  KernelWork(const DeviceClock &clock, std::string op, Attributes attributes,
+             size_t operands, TensorInfo result, int threads)
+      : clock_(clock), threads_(threads), op_(std::move(op)),
+        attributes_(std::move(attributes)), operands_(operands, result),
+        result_(result) {}
 
   /// Success and not ready where none of `backends` has a kernel for it.
   Status prepare(std::span<const Backend *const> backends);
   bool isReady() const { return kernel_ != nullptr; }
   Status put() override {
+    size_t count = operands_.size();
     const void *operands[] = {memories_[0]->data(), memories_[1]->data()};
-    void *results[] = {memories_[2]->data()};
-    LaunchContext context{operands, results, memories_[3]->data(), threads_};
+    void *results[] = {memories_[count]->data()};
+    LaunchContext context{
+        {operands, count}, results, memories_[count + 1]->data(), threads_};
     context.queue = clock_.queue();
     return kernel_->launch(context);
   }
@@ -44,10 +45,12 @@ private:
 
   const DeviceClock &clock_;
   int threads_;
+  std::string op_;
   Attributes attributes_;
-  std::vector<TensorInfo> operands_;
+  std::vector<TensorInfo> operands_; ///< One or two.
   TensorInfo result_;
-  std::vector<std::unique_ptr<DeviceMemory>> memories_; ///< And the workspace.
+  /// Of operands, result and workspace.
+  std::vector<std::unique_ptr<DeviceMemory>> memories_;
   std::unique_ptr<PreparedKernel> kernel_;
 };
 
@@ -67,7 +70,7 @@ static Expected<HostTensor> drawNumbers(DType type, int64_t count) {
 }
 
 /// The same numbers again and again.
-Status ProductWork::give(DeviceMemory &memory) {
+Status KernelWork::give(DeviceMemory &memory) {
   constexpr int64_t most = int64_t(1) << 20;
   DType type = operands_[0].type;
   int64_t count = std::min(most, operands_[0].count());
@@ -88,7 +91,7 @@ Status ProductWork::give(DeviceMemory &memory) {
   return clock_.finish();
 }
 
-Status ProductWork::allocate(int64_t bytes) {
+Status KernelWork::allocate(int64_t bytes) {
   auto memory = clock_.device().allocate(bytes);
   if (!memory) {
     return memory.status();
@@ -97,16 +100,15 @@ Status ProductWork::allocate(int64_t bytes) {
   return {};
 }
 
-Status ProductWork::prepare(std::span<const Backend *const> backends) {
-  for (const TensorInfo *info : {&operands_[0], &operands_[1], &result_}) {
-    if (Status status = allocate(info->bytes()); !status.isOk()) {
+Status KernelWork::prepare(std::span<const Backend *const> backends) {
+  for (size_t tensor = 0; tensor <= operands_.size(); ++tensor) {
+    if (Status status = allocate(result_.bytes()); !status.isOk()) {
       return status;
     }
   }
-  CallSite site{"nn.matmul",   attributes_, operands_,
-                {&result_, 1}, {},          threads_};
+  CallSite site{op_, attributes_, operands_, {&result_, 1}, {}, threads_};
   const Constant constants[] = {nullptr, memories_[1]->data()};
-  if (clock_.device().space() == hostSpace) {
+  if (operands_.size() == 2 && clock_.device().space() == hostSpace) {
     site.constants = constants; // What is asked of the workspace depends on it.
   }
   const Kernel *kernel = nullptr;
@@ -116,7 +118,7 @@ Status ProductWork::prepare(std::span<const Backend *const> backends) {
   if (!kernel) {
     return {};
   }
-  for (size_t operand : {0, 1}) {
+  for (size_t operand = 0; operand != operands_.size(); ++operand) {
     if (Status status = give(*memories_[operand]); !status.isOk()) {
       return status;
     }
@@ -131,14 +133,56 @@ Status ProductWork::prepare(std::span<const Backend *const> backends) {
                  : Status(ExitCode::Device, error);
 }
 
-Expected<std::unique_ptr<DeviceWork>>
-divisi::rt::makeProduct(const DeviceClock &clock,
-                        std::span<const Backend *const> backends, DType type,
-                        int64_t edge, int threads) {
-  auto work = std::make_unique<ProductWork>(clock, type, edge, threads);
+/// Null if none of `backends` has a kernel for it.
+static Expected<std::unique_ptr<DeviceWork>>
+prepared(std::unique_ptr<KernelWork> work,
+         std::span<const Backend *const> backends) {
   if (Status status = work->prepare(backends); !status.isOk()) {
     return status;
   }
   return work->isReady() ? std::unique_ptr<DeviceWork>(std::move(work))
                          : nullptr;
+}
+
+Expected<std::unique_ptr<DeviceWork>>
+divisi::rt::makeProduct(const DeviceClock &clock,
+                        std::span<const Backend *const> backends, DType type,
+                        int64_t edge, int threads) {
+  Attributes attributes;
+  attributes.set("labels", std::string("mk,kn->mn"));
+  return prepared(std::make_unique<KernelWork>(
+                      clock, "nn.matmul", std::move(attributes), 2,
+                      TensorInfo::whole(type, {edge, edge}), threads),
+                  backends);
+}
+
+Expected<std::unique_ptr<DeviceWork>>
+divisi::rt::makeSoftmax(const DeviceClock &clock,
+                        std::span<const Backend *const> backends, int64_t rows,
+                        int64_t columns, int threads) {
+  Attributes attributes;
+  attributes.set("axis", int64_t(1));
+  attributes.set("log", int64_t(0));
+  return prepared(std::make_unique<KernelWork>(
+                      clock, "nn.softmax", std::move(attributes), 1,
+                      TensorInfo::whole(DType::F32, {rows, columns}), threads),
+                  backends);
+}
+
+namespace {
+class WorkInTurn final : public DeviceWork {
+public:
+  explicit WorkInTurn(std::vector<std::unique_ptr<DeviceWork>> works)
+      : works_(std::move(works)) {}
+  Status put() override { return works_[next_++ % works_.size()]->put(); }
+
+private:
+  std::vector<std::unique_ptr<DeviceWork>> works_;
+  size_t next_ = 0;
+};
+} // namespace
+
+std::unique_ptr<DeviceWork>
+divisi::rt::takeTurns(std::vector<std::unique_ptr<DeviceWork>> works) {
+  return std::make_unique<WorkInTurn>(std::move(works));
 }

@@ -16,11 +16,13 @@ CLUSTERS = [f"{name}:{count}" for count in (4, 8) for name in (
     "cpu", "cpu-server", "dgx-v100", "dgx-a100", "dgx-h100", "dgx-b200", "l4",
     "mi300x", "tpu-v4")] + ["dgx-h100:12", "p6-b200:16", "gb200-nvl72:16"]
 FACTORS = [1.1, 2, 10]
-RATES = ["f64", "f32", "f16", "bf16", "i8", "memory_bytes_per_second",
+RATES = ["f64", "f32", "f16", "bf16", "i8", "vector_flops_per_second",
+         "memory_bytes_per_second",
          "memory_bytes", "host_bytes_per_second", "bytes_per_second", "unit_bytes_per_second",
          "switch_bytes_per_second", "peer_bytes_per_second",
          "flagged_bytes_per_second"]
-TIMES = ["launch_nanoseconds", "latency_nanoseconds"]
+TIMES = ["launch_nanoseconds", "product_launch_nanoseconds",
+         "latency_nanoseconds"]
 # What both times may be off their optimum, relative, in the worst case.
 GAP = 1e-4
 

@@ -61,6 +61,12 @@ struct DeviceKind {
   double memoryBytesPerSecond = 0; ///< Reached, not nominal.
   int64_t memoryBytes = 0;         ///< What a program may use.
   int64_t launchNanoseconds = 0;   ///< To start one operator.
+  /// More than that, to start one product of matrices: a library's call, and
+  /// the first lines of its operands. An attention starts one for each head.
+  int64_t productLaunchNanoseconds = 0;
+  /// FLOP/s reached outside of products, as by the exponentials of attention.
+  /// 0: not stated; as fast as products.
+  double vectorFlopsPerSecond = 0;
   /// Of copies between the memory of the host and its own, each way. 0: not
   /// stated (hostRate).
   double hostBytesPerSecond = 0;
@@ -78,6 +84,8 @@ struct DeviceKind {
 
   /// What is reached in `precision`; the rate of f32 where none is stated.
   double flopsPerSecond(Precision precision) const;
+  /// What is reached outside of products, computing in `precision`.
+  double vectorRate(Precision precision) const;
   /// What copies between the memory of the host and its own reach: of a GPU of
   /// NVIDIA's that states nothing kAssumedHostRate. 0: they are not priced, as
   /// of a processor, whose memory is the host's.

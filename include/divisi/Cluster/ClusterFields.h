@@ -55,6 +55,9 @@ template <Is<DeviceGroup> T> void forEachField(T &group, auto field) {
   field("memory_bytes_per_second", group.kind.memoryBytesPerSecond, false);
   field("memory_bytes", group.kind.memoryBytes, false);
   field("launch_nanoseconds", group.kind.launchNanoseconds, true);
+  field("product_launch_nanoseconds", group.kind.productLaunchNanoseconds,
+        true);
+  field("vector_flops_per_second", group.kind.vectorFlopsPerSecond, true);
   field("host_bytes_per_second", group.kind.hostBytesPerSecond, true);
   field("multiprocessors", group.kind.multiprocessors, true);
   field("tile_edge", group.kind.tileEdge, true);

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The roofline: an operator takes as long as its arithmetic at the rate that
-// the device reaches, on GPUs in whole tiles and waves (Tiles.h), or as moving
-// its operands and results through memory, whichever is longer, and a launch.
+// The roofline: an operator takes as long as its arithmetic at the rates that
+// the device reaches (Arithmetic.h), on GPUs in whole tiles and waves
+// (Tiles.h), or as moving its operands and results through memory, whichever is
+// longer, and a launch.
 // All of it follows from the loops and the split: the largest shard counts, so
 // uneven splits cost what their slowest device does; of a grid whose weights
 // give kinds of devices unequal shards, the kind that takes longest. A view of

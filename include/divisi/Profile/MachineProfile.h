@@ -82,6 +82,8 @@ private:
                          double PeakRates::*rate);
   Expected<int64_t> findEdge(rt::DType type, bool rounds);
   Status measureLaunch();
+  Status measureProductLaunch();
+  Status measureVectors();
   Status measureMemory();
   Status measureHostCopies();
   Expected<double> measurePeer(size_t peer);

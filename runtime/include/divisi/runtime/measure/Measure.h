@@ -91,6 +91,16 @@ Expected<std::unique_ptr<DeviceWork>>
 makeProduct(const DeviceClock &clock, std::span<const Backend *const> backends,
             DType type, int64_t edge, int threads);
 
+/// The softmax of so many rows of f32, likewise.
+Expected<std::unique_ptr<DeviceWork>>
+makeSoftmax(const DeviceClock &clock, std::span<const Backend *const> backends,
+            int64_t rows, int64_t columns, int threads);
+
+/// Puts the next of `works`, at least one, each time: what one needs has left
+/// the nearest caches when its turn comes, as in a model.
+std::unique_ptr<DeviceWork>
+takeTurns(std::vector<std::unique_ptr<DeviceWork>> works);
+
 /// Copies `bytes` from one memory to another. Each is the device's own, or
 /// another's, which lives as long.
 Expected<std::unique_ptr<DeviceWork>>
