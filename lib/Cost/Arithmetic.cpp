@@ -87,7 +87,7 @@ int64_t startedProducts(const LoopNest &nest, const Grid &grid,
       count *= largestShard(nest, grid, split, loop, part);
     }
   }
-  return count;
+  return (count + 1) / 2;
 }
 
 double arithmeticSeconds(double flops, double share, double peak,

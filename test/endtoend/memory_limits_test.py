@@ -92,7 +92,7 @@ def test_time_limits_lose_no_plan(planned, part):
     """A plan within the limit or none in time, whenever time is over; a search
     that has time ends with what one without a limit finds."""
     flags = ("--devices", 4)
-    limit = planned("mlp", *flags).held * part // 100
+    limit = planned("mlp", "--devices", 1).held * part // 100
     plan = planned("mlp", *flags, "--memory-limit", limit)
     for seconds in [0.05 * i for i in range(1, 14)] if is_sweep() else [0.15]:
         cut = planned("mlp", *flags, "--memory-limit", limit, "--time-limit",

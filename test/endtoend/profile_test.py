@@ -58,9 +58,10 @@ def test_processors_are_measured_and_planned_for(divisi, generated):
     assert value(said, "f32 products") == field(text, "f32")
     assert 1e8 < value(said, "memory, read and written") < 1e13
     assert 0 < value(said, "start of an operator") < 1e8
-    # Exponentials are slower than multiplications, and faster than a slow clock.
-    assert 1e7 < field(text, "vector_flops_per_second") < field(text, "f32")
-    assert 0 < field(text, "product_launch_nanoseconds") < 1e8
+    assert 1e7 < value(said, "outside of products") < 1e13
+    assert value(said, "outside of products") == field(
+        text, "vector_flops_per_second")
+    assert 0 <= field(text, "product_launch_nanoseconds") < 1e8
     assert field(text, "fanout") == 2 and "transport: " in text
     assert field(text, "latency_nanoseconds") > 0
     notes = " ".join(said["notes"])

@@ -62,7 +62,7 @@ struct DeviceKind {
   int64_t memoryBytes = 0;         ///< What a program may use.
   int64_t launchNanoseconds = 0;   ///< To start one operator.
   /// More than that, to start one product of matrices: a library's call, and
-  /// the first lines of its operands. An attention starts one for each head.
+  /// the first lines of its operands. An attention starts one for two heads.
   int64_t productLaunchNanoseconds = 0;
   /// FLOP/s reached outside of products, as by the exponentials of attention.
   /// 0: not stated; as fast as products.

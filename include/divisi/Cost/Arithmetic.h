@@ -33,6 +33,8 @@ bool isProduct(const LoopNest &nest);
 double vectorShare(const LoopNest &nest);
 
 /// How many products the fullest device of `part` starts; 0 of other operators.
+/// Of an attention half as many as it has heads: the next one's code is in the
+/// nearest caches.
 int64_t startedProducts(const LoopNest &nest, const Grid &grid,
                         const Split &split, const GridPart &part = {});
 

@@ -33,13 +33,13 @@ func.func @merged(%x: tensor<4x512xf32> {nn.name = "x"})
 // GPU-COUNT-1: nn.matmul
 // GPU-NOT: nn.matmul
 // CPU-COUNT-2: nn.matmul
-func.func @of_two_widths(%x: tensor<4x512xf32> {nn.name = "x"})
-    -> (tensor<4x512xf32> {nn.name = "y"}, tensor<4x256xf32> {nn.name = "z"}) {
+func.func @of_two_widths(%x: tensor<64x512xf32> {nn.name = "x"})
+    -> (tensor<64x512xf32> {nn.name = "y"}, tensor<64x256xf32> {nn.name = "z"}) {
   %v = nn.read @v : tensor<512x512xf32>
-  %0 = nn.matmul %x, %v {labels = "mk,kn->mn"} : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+  %0 = nn.matmul %x, %v {labels = "mk,kn->mn"} : (tensor<64x512xf32>, tensor<512x512xf32>) -> tensor<64x512xf32>
   %u = nn.read @u : tensor<512x256xf32>
-  %1 = nn.matmul %x, %u {labels = "mk,kn->mn"} : (tensor<4x512xf32>, tensor<512x256xf32>) -> tensor<4x256xf32>
-  return %0, %1 : tensor<4x512xf32>, tensor<4x256xf32>
+  %1 = nn.matmul %x, %u {labels = "mk,kn->mn"} : (tensor<64x512xf32>, tensor<512x256xf32>) -> tensor<64x256xf32>
+  return %0, %1 : tensor<64x512xf32>, tensor<64x256xf32>
 }
 
 // Sums of products with one input become sums of weights.
