@@ -96,6 +96,11 @@ TEST(Cluster, AssumptionsArePrinted) {
                       "    elementwise operators are fused\n"),
             std::string::npos)
       << text;
+  cluster("cpu:2").print(os);
+  EXPECT_NE(text.find("launch of an operator: 0.3 us, of a product 2.5 us "
+                      "more\n    outside of products: 25 GFLOP/s\n"),
+            std::string::npos)
+      << text;
   cluster("dgx-v100:16").print(os);
   EXPECT_NE(text.find(", 2.8 GB/s for all that share a port"),
             std::string::npos)

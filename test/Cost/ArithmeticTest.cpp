@@ -117,3 +117,17 @@ TEST(Arithmetic, EachPartHasItsRate) {
                      2 * (int64_t(heads.flops()) - functions)),
               1);
 }
+
+TEST(Arithmetic, VectorsFallBackToProducts) {
+  DeviceKind stated = presetCluster("cpu", 1)->pace(),
+             other = presetCluster("dgx-h100", 8)->pace();
+  EXPECT_EQ(stated.vectorRate(Precision::F32), 2.5e10);
+  EXPECT_EQ(other.vectorRate(Precision::BF16),
+            other.flopsPerSecond(Precision::BF16));
+  // Of both the slower, also where one states nothing.
+  Cluster mixed = *presetCluster("cpu", 1);
+  mixed.devices.push_back(presetCluster("dgx-h100", 8)->devices.front());
+  EXPECT_EQ(mixed.pace().vectorRate(Precision::F32), 2.5e10);
+  EXPECT_EQ(mixed.pace().productLaunchNanoseconds,
+            stated.productLaunchNanoseconds);
+}

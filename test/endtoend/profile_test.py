@@ -62,6 +62,8 @@ def test_processors_are_measured_and_planned_for(divisi, generated):
     assert value(said, "outside of products") == field(
         text, "vector_flops_per_second")
     assert 0 <= field(text, "product_launch_nanoseconds") < 1e8
+    assert "start of a product, more" in {
+        number["what"] for number in said["measurements"]}
     assert field(text, "fanout") == 2 and "transport: " in text
     assert field(text, "latency_nanoseconds") > 0
     notes = " ".join(said["notes"])

@@ -199,6 +199,7 @@ def test_tables_of_explain(made):
          " arena", " packed constants", " FLOP, ", " % of it replicated",
          "kernels: oneDNN", "\nassumptions\n", "product",
          "large products reach ", " % of the peak", "launch of an operator: ",
+         ", of a product ", " more\n", "outside of products: ",
          "level machine: ", " GB/s per device and direction")
 
 
