@@ -156,7 +156,8 @@ class Case:
                 mode)
         for form in self.forms:
             self.artifacts[form] = runs.compile(self.paths[form],
-                                                f"{name}.{form}", devices)
+                                                f"{name}.{form}", devices,
+                                                "--rewrite", "off")
         self.peers = {peer: session(self.paths["export"], level, devices)
                       for peer, level in PEERS.items()}
         self.find_equal()
