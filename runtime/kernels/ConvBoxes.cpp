@@ -140,6 +140,10 @@ static Reach findGradientReach(const CallSite &site, size_t i) {
   reach.extent = std::max<int64_t>(0, last - first);
   reach.before = begin - first * stride;
   reach.after = (last - 1) * stride + span + 1 - end;
+  // What no window of a convolution with these strides reaches is zero.
+  if (-stride < reach.after && reach.after < 0) {
+    reach.after = 0;
+  }
   return reach;
 }
 

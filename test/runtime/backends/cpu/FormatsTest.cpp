@@ -84,6 +84,7 @@ public:
   Call elementwise();
   Call structural();
   Call convolution();
+  Call convolutionGradient();
   /// What goes on with the result of `first`.
   void goOn(Call &first);
 
@@ -228,6 +229,18 @@ Call Draw::convolution() {
   call.operands.push_back(tensor(x));
   // oneDNN multiplies the padding, too: infinity there is NaN in the result.
   call.operands.push_back(tensor(TensorInfo::whole(DType::F32, w), false));
+  return call;
+}
+
+/// By the operand; strides may leave some of its last elements to no window.
+Call Draw::convolutionGradient() {
+  Call forward = convolution();
+  const Dims &x = forward.operands[0].info.extents;
+  Call call{.op = "nn.conv_dgrad",
+            .attributes = forward.attributes,
+            .result = forward.operands[0].info};
+  call.attributes.set("extents", Dims(x.begin() + 2, x.end()));
+  call.operands = {tensor(forward.result.extents), forward.operands[1]};
   return call;
 }
 
@@ -385,6 +398,12 @@ TEST(Formats, operatorsThatNameDimensions) {
 TEST(Formats, convolutions) {
   Draw draw(3);
   EXPECT_GT(tryCalls(600, draw, [&] { return draw.convolution(); }), 250);
+}
+
+TEST(Formats, gradientsOfConvolutions) {
+  Draw draw(7);
+  EXPECT_GT(tryCalls(600, draw, [&] { return draw.convolutionGradient(); }),
+            400);
 }
 
 TEST(Formats, regionsBehindConvolutions) {
