@@ -68,10 +68,32 @@ static Value swapLeading(GradientBuilder &b, Value x, int64_t groups) {
   return b.reshape(moved, merged);
 }
 
+/// Of windows that are single elements without padding, what lies between the
+/// strides is read by none: takes it away, and the strides.
+static Value withoutStrides(GradientBuilder &b, Value x, Value dy, Value w,
+                            Windows &at) {
+  bool isPoint = llvm::all_of(spatial(w), [](int64_t k) { return k == 1; }) &&
+                 llvm::all_of(at.lo, [](int64_t lo) { return lo == 0; }) &&
+                 llvm::any_of(at.strides, [](int64_t s) { return s != 1; });
+  SmallVector<int64_t> limits(shapeOf(x)), starts(limits.size());
+  SmallVector<int64_t> steps(limits.size(), 1);
+  for (auto [dim, extent] : llvm::enumerate(spatial(dy))) {
+    steps[dim + 2] = at.strides[dim];
+    limits[dim + 2] = (extent - 1) * at.strides[dim] + 1;
+    isPoint &= extent > 0 && limits[dim + 2] <= spatial(x)[dim];
+  }
+  if (!isPoint) {
+    return x;
+  }
+  at.strides.assign(at.strides.size(), 1);
+  return b.emit<nn::SliceOp>(x, starts, limits, steps);
+}
+
 /// The gradient by the weights: images are summed as channels are by a
 /// convolution, and channels kept as images are.
 static Value weightGradient(GradientBuilder &b, Value x, Value dy, Value w,
-                            const Windows &at) {
+                            Windows at) {
+  x = withoutStrides(b, x, dy, w, at);
   Windows back{at.dilations, at.strides, at.lo, at.groups};
   SmallVector<int64_t> order(shapeOf(dy).size());
   std::iota(order.begin(), order.end(), 0);

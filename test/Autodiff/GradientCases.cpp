@@ -197,6 +197,18 @@ static constexpr WrittenRow kWritten[] = {
           pads_lo = array<i64: 4>, pads_hi = array<i64: 3>, groups = 3}
           : (tensor<1x3x5xT>, tensor<3x1x2xT>) -> tensor<1x3x4xT>)",
      "tensor<1x3x4xT>"},
+    // Windows of one element: the last of each row is in none.
+    {"nn.conv", "%x: tensor<2x3x7x6xT>, %w: tensor<4x3x1x1xT>", R"(
+      %r = nn.conv %x, %w {strides = array<i64: 1, 2>,
+          dilations = array<i64: 1, 1>, pads_lo = array<i64: 0, 0>,
+          pads_hi = array<i64: 0, 0>, groups = 1} : (tensor<2x3x7x6xT>,
+          tensor<4x3x1x1xT>) -> tensor<2x4x7x3xT>)",
+     "tensor<2x4x7x3xT>"},
+    {"nn.conv", "%x: tensor<2x3x4xT>, %w: tensor<4x3x1xT>", R"(
+      %r = nn.conv %x, %w {strides = array<i64: 2>, dilations = array<i64: 1>,
+          pads_lo = array<i64: 0>, pads_hi = array<i64: 2>, groups = 1}
+          : (tensor<2x3x4xT>, tensor<4x3x1xT>) -> tensor<2x4x3xT>)",
+     "tensor<2x4x3xT>"},
     {"nn.conv_dgrad", "%x: tensor<2x4x4xT>, %w: tensor<4x3x3xT>", R"(
       %r = nn.conv_dgrad %x, %w {strides = array<i64: 2>,
           dilations = array<i64: 1>, pads_lo = array<i64: 1>,
