@@ -48,7 +48,9 @@ private:
   int64_t missing(ModuleOp planned, int64_t peak) const;
   std::optional<int64_t> limit(ModuleOp planned) const;
   void offer(Expected<Candidate> candidate);
-  std::optional<Candidate> decide(const Candidate &from, ModuleOp planned);
+  void decide(const Candidate &from, ModuleOp planned);
+  std::optional<Candidate> decideIn(const Candidate &from, ModuleOp planned,
+                                    RecomputeReading &reading, int64_t peak);
   std::optional<Candidate>
   complete(const Candidate &from, ModuleOp planned,
            const RecomputeReading &reading,
@@ -184,27 +186,22 @@ Recomputer::complete(const Candidate &from, ModuleOp planned,
   return made;
 }
 
-/// What to compute again at the strategies of `planned`. A device holds more
-/// than tensors, so what is missing is taken from the limit.
-std::optional<Candidate> Recomputer::decide(const Candidate &from,
-                                            ModuleOp planned) {
+/// What to compute again of `reading`, which is of `priced`. A device holds
+/// more than tensors, so what is missing is taken from the limit.
+std::optional<Candidate> Recomputer::decideIn(const Candidate &from,
+                                              ModuleOp planned,
+                                              RecomputeReading &reading,
+                                              int64_t peak) {
   constexpr int kTries = 4;
   constexpr int64_t kWork = 2'000'000'000;
-  Expected<PricedPlan> priced = pricePlan(planned);
-  std::optional<RecomputeReading> reading;
-  if (priced) {
-    reading = readRecompute(*priced, /*byParts=*/false);
-  }
   std::optional<int64_t> most = limit(planned);
-  if (!reading || !most) {
+  if (!most) {
     return std::nullopt;
   }
-  int64_t beside =
-      std::max<int64_t>(0, missing(planned, int64_t(priced->solution.peak)) +
-                               *most - int64_t(priced->solution.peak));
-  reading->input.limit = *most - beside;
-  for (int i = 0; i != kTries && reading->input.limit > 0; ++i) {
-    RecomputeProblem problem = makeRecomputeProblem(reading->input);
+  int64_t beside = std::max<int64_t>(0, missing(planned, peak) + *most - peak);
+  reading.input.limit = *most - beside;
+  for (int i = 0; i != kTries && reading.input.limit > 0; ++i) {
+    RecomputeProblem problem = makeRecomputeProblem(reading.input);
     search::Options solving;
     solving.work = std::min(options_.work, kWork);
     solving.gap = options_.gap;
@@ -216,15 +213,36 @@ std::optional<Candidate> Recomputer::decide(const Candidate &from,
       return std::nullopt;
     }
     std::optional<Candidate> made =
-        complete(from, planned, *reading,
-                 recomputedBy(problem, reading->input.stages.size(),
+        complete(from, planned, reading,
+                 recomputedBy(problem, reading.input.stages.size(),
                               outcome.solution.assignment));
     if (!made || made->missing <= 0) {
       return made;
     }
-    reading->input.limit -= made->missing;
+    reading.input.limit -= made->missing;
   }
   return std::nullopt;
+}
+
+/// What to compute again at the strategies of `planned`: of whole parts of the
+/// forward pass, and, where the problem is small, of anything in front of any
+/// operator. The first is a small problem that is solved well, the second has
+/// better answers, which its budget may not reach.
+void Recomputer::decide(const Candidate &from, ModuleOp planned) {
+  Expected<PricedPlan> priced = pricePlan(planned);
+  if (!priced) {
+    return;
+  }
+  for (bool byParts : {true, false}) {
+    std::optional<RecomputeReading> reading = readRecompute(*priced, byParts);
+    if (!reading || reading->byParts != byParts) {
+      continue;
+    }
+    if (std::optional<Candidate> made =
+            decideIn(from, planned, *reading, int64_t(priced->solution.peak))) {
+      offer(std::move(*made));
+    }
+  }
 }
 
 /// Everything again, planned as such; then what of it is better kept.
@@ -259,7 +277,6 @@ void Recomputer::decideAll(const Candidate &from) {
   }
   all->again = copies.size();
   all->report.lowerBound = from.report.lowerBound;
-  std::optional<Candidate> chosen;
   if (options_.recompute == "auto") {
     IRMapping map;
     OwningOpRef<ModuleOp> once = cast<ModuleOp>((*all->module)->clone(map));
@@ -268,12 +285,9 @@ void Recomputer::decideAll(const Candidate &from) {
       pair.original = pair.original ? map.lookup(pair.original) : pair.original;
     }
     runOnce(std::move(copies));
-    chosen = decide(*all, *once);
+    decide(*all, *once);
   }
   offer(std::move(all));
-  if (chosen) {
-    offer(std::move(*chosen));
-  }
 }
 
 /// The best becomes the module's.
@@ -321,9 +335,7 @@ Expected<PlanReport> Recomputer::run() {
     return free.status();
   }
   if (isAuto) {
-    if (std::optional<Candidate> chosen = decide(*free, *free->module)) {
-      offer(std::move(*chosen));
-    }
+    decide(*free, *free->module);
   }
   decideAll(*free);
   return adopt();

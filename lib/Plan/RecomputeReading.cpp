@@ -335,9 +335,8 @@ std::vector<unsigned> RecomputeReader::segments() const {
   std::vector<MadeValue> made;
   for (auto [number, value] : llvm::enumerate(reading_.input.values)) {
     const DataflowValue &tensor = dataflow_.values[reading_.tensors[number]];
-    bool isOfBatch =
-        llvm::is_contained(dataflow_.sites[tensor.index].batch, true);
-    made.push_back({tensor.begin, value.held - 1, value.bytes, isOfBatch});
+    made.push_back(
+        {tensor.begin, value.held - 1, value.bytes, mayRunAgain(tensor.index)});
   }
   return forwardParts(made);
 }
@@ -422,6 +421,7 @@ std::optional<RecomputeReading> RecomputeReader::read(bool byParts) {
       value.firstStage = value.endStage = 0;
     }
     openSegments(part);
+    reading_.byParts = true;
   }
   return reading_.input.stages.empty() ? std::nullopt
                                        : std::optional(std::move(reading_));

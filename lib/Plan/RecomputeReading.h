@@ -32,7 +32,8 @@ struct RecomputeReading {
   std::vector<unsigned> sites;   ///< Per stage: the first of it.
   /// Per tensor of the dataflow: the one that it is a view of, or itself.
   std::vector<unsigned> roots;
-  int64_t turn = 0; ///< The time at which the forward pass ends.
+  int64_t turn = 0;     ///< The time at which the forward pass ends.
+  bool byParts = false; ///< Stages are parts of the forward pass.
 };
 
 /// Of `priced`, without a limit; nothing where the program is no training step

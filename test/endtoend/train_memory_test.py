@@ -133,7 +133,8 @@ def test_less_is_kept_and_the_bits_stay(divisi, large, devices):
     assert "operators of the forward pass run again in the backward pass" in \
         said.err
     assert held(divisi("plan", "auto.mlir", "-o", "again.mlir")) <= limit < most
-    assert predicted(divisi, "none.mlir") < predicted(divisi, "auto.mlir")
+    best = predicted(divisi, "none.mlir")
+    assert best < predicted(divisi, "auto.mlir") <= 1.35 * best
     data = dict(np.load(large.inputs))
     random = np.random.default_rng(0)
     data["labels"] = random.integers(0, 64, next(iter(data.values())).shape)
