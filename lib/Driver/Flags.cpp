@@ -19,6 +19,7 @@
 #include "divisi/Rewrite/UserRules.h"
 #include "divisi/Support/OutputFile.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -98,6 +99,12 @@ Status ImportFlags::readTensors(ImportOptions &options) const {
   auto tensors = readTensorArguments(shapesFrom, "input");
   if (!tensors) {
     return tensors.status();
+  }
+  // What a step is run with: the labels are the step's, not the model's.
+  if (train.train && train.loss != "output") {
+    llvm::erase_if(*tensors, [&](const rt::GivenTensor &tensor) {
+      return tensor.label.name == train.labels;
+    });
   }
   options.tensors = labelledShapes(*tensors);
   auto values = readConstants(constants, constantsFrom);
