@@ -5,6 +5,7 @@ the packages of bench/onnxruntime/requirements.txt; without it, the environment 
 bench/onnxruntime has made is used, if there is one.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -70,3 +71,40 @@ def test_training(case, devices):
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name, devices):
     host(f"model:{name}:{devices}")
+
+
+def mesh(processes, name, **options):
+    """What process 0 tells of a module on a mesh of gloo."""
+    done = subprocess.run(
+        [TORCH, "-m", "torch.distributed.run", "--standalone",
+         "--nproc-per-node", str(processes), HERE / "torch_mesh_host.py", name,
+         json.dumps(options)], capture_output=True, text=True, timeout=550,
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(next(line for line in done.stdout.splitlines()
+                           if line.startswith("{")))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("processes, options", [
+    (2, {"tensor_parallel_size": 2}), (4, {"mesh": {"model": 4}}),
+    (4, {"mesh": {"data": 2, "model": 2}, "tensor_parallel_size": 2,
+         "data_parallel_size": 2})])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "vit"])
+def test_mesh(name, processes, options):
+    told = mesh(processes, name, **options)
+    plan = told["plan"]
+    assert plan["mesh"]["shape"] == list(
+        options.get("mesh", {"model": processes}).values())
+    # Heads are divided, also of a product that makes three things at once.
+    fused = {"gpt2": "model.transformer.h.0.attn.c_attn.weight",
+             "vit": "blocks.1.attn.qkv.weight"}.get(name)
+    if fused:
+        assert "_StridedShard" in str(plan["parameters"][fused]), plan
+    planned = told["planned"]
+    if len(plan["mesh"]["shape"]) == 1:
+        for kind in ("all_gather", "reduce_scatter"):
+            assert sum(c["kind"] == kind for c in planned) == sum(
+                count for name, count in told["moved"].items()
+                if name.startswith(kind)), told["moved"]
+        assert told["bytes"] <= 1.1 * sum(c["bytes"] for c in planned)

@@ -1,0 +1,97 @@
+"""One process of a mesh of gloo, started by torchrun: a parallelized module has the
+outputs, losses and gradients of one process, and moves what its plan says.
+
+    torch_mesh_host.py MODEL OPTIONS
+"""
+
+import copy
+import json
+import math
+import sys
+from collections import Counter
+
+import torch
+import torch.distributed as dist
+import torch_models
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import divisi.torch
+
+
+class Moved(TorchDispatchMode):
+    """Counts the functional collectives of DTensor, and their results' bytes."""
+
+    def __init__(self):
+        super().__init__()
+        self.counts, self.bytes = Counter(), 0
+
+    def __torch_dispatch__(self, function, types, args=(), keywords=None):
+        if any(issubclass(kind, DTensor) for kind in types):
+            return NotImplemented  # its collectives come then
+        result = function(*args, **(keywords or {}))
+        name = str(function)
+        if "c10d_functional" in name and hasattr(result, "nbytes") and not (
+                "wait" in name or "_wrap" in name):
+            self.counts[name.split(".")[1]] += 1
+            # What a process receives, as plans count it.
+            part = dist.get_world_size() - 1  # of axes that are all processes
+            self.bytes += part * (
+                args[0].nbytes if name.split(".")[1] == "all_gather_into_tensor"
+                else result.nbytes if "reduce_scatter" in name else 2 *
+                result.nbytes // dist.get_world_size())
+        return result
+
+
+def close(found, wanted, what):
+    scale = wanted.abs().max().clamp(min=1e-6)
+    assert (found - wanted).abs().max() <= 1e-4 * scale, what
+
+
+def main():
+    name, options = sys.argv[1], json.loads(sys.argv[2])
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    module, x = getattr(torch_models, f"{name}_logits")()
+    whole = copy.deepcopy(module)
+    plan = divisi.torch.plan(module, (x,), devices=dist.get_world_size(),
+                             **options)
+    mesh = init_device_mesh("cpu", tuple(plan.axes.values()),
+                            mesh_dim_names=tuple(plan.axes))
+    divisi.torch.parallelize(module, plan, mesh, gather_outputs=False)
+    with Moved() as moved:
+        y = module(x)
+    if dist.get_rank() == 0:
+        print(json.dumps({
+            "moved": moved.counts, "bytes": moved.bytes,
+            "planned": plan.plan.explain("dict")["collectives"],
+            "report": plan.report, "plan": plan.to_dict()}), flush=True)
+    y = y.full_tensor()
+    wanted = whole(x)
+    close(y, wanted, "outputs")
+    losses = [torch.nn.functional.cross_entropy(
+        logits.reshape(-1, logits.shape[-1]),
+        torch.arange(math.prod(logits.shape[:-1])) % logits.shape[-1])
+        for logits in (y, wanted)]
+    close(*losses, "loss")
+    for loss in losses:
+        loss.backward()
+    for (key, ours), theirs in zip(module.named_parameters(),
+                                   whole.parameters()):
+        if theirs.grad is not None:
+            close(ours.grad.full_tensor(), theirs.grad, key)
+    state = divisi.torch.state_dict(module)
+    for key, value in whole.state_dict().items():
+        assert torch.equal(state[key], value), key
+    held = sum(p.to_local().nbytes for p in module.parameters())
+    held += sum(b.to_local().nbytes for b in module.buffers()
+                if hasattr(b, "to_local"))
+    assert abs(held - plan.bytes_per_device()) <= .1 * held, (
+        held, plan.bytes_per_device())
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
