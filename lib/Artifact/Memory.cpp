@@ -32,6 +32,10 @@ divisi::predictMemory(ModuleOp module, bool countsKernels,
              : std::nullopt;
     global.set_bytes(bytes.value_or(0));
   }
+  for (auto [number, bytes] : llvm::enumerate(draft->codes)) {
+    draft->manifest.mutable_codes(int(number))
+        ->set_bytes(int64_t(bytes.size()));
+  }
   std::vector<const rt::Backend *> backends;
   if (countsKernels) {
     // As `run` asks them, unless told otherwise.

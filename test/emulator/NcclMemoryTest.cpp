@@ -175,24 +175,52 @@ TEST(NcclMemory, isSharedByCommunicators) {
   EXPECT_EQ(emulatedAborts(), aborts);
 }
 
-/// Rank 1 never receives what rank 0 sends.
+namespace {
+
+/// With a message on its GPU, which nobody receives.
+struct Waiting : Alone {
+  Waiting() {
+    ncclCommInitAll(made, 2, nullptr);
+    auto *stream = reinterpret_cast<cudaStream_t>(
+        static_cast<rt::cuda::CudaQueue &>(*queue).stream());
+    ncclGroupStart();
+    ncclSend(data, 4, ncclFloat, 1, made[0], stream);
+    ncclGroupEnd();
+    for (int i = 0; i < 20; ++i) {
+      ncclResult_t state;
+      ncclCommGetAsyncError(made[0], &state);
+    }
+  }
+
+  ncclComm_t made[2];
+};
+
+} // namespace
+
+/// What waits for all work of a device, while some of it waits for other ranks.
 TEST(NcclMemory, isNotFreedWhileACollectiveWaits) {
   EXPECT_MISTAKE(
       {
-        ncclComm_t made[2];
-        ncclCommInitAll(made, 2, nullptr);
-        Alone rank;
-        auto *stream = reinterpret_cast<cudaStream_t>(
-            static_cast<rt::cuda::CudaQueue &>(*rank.queue).stream());
-        ncclGroupStart();
-        ncclSend(rank.data, 4, ncclFloat, 1, made[0], stream);
-        ncclGroupEnd();
-        for (int i = 0; i < 20; ++i) {
-          ncclResult_t state;
-          ncclCommGetAsyncError(made[0], &state);
-        }
+        Waiting rank;
         cuMemFree(reinterpret_cast<CUdeviceptr>(rank.data));
       },
       "cuMemFree waits for all work of device 0, of which a collective waits "
       "for other ranks");
+  EXPECT_MISTAKE(
+      {
+        Waiting rank;
+        void *pinned = nullptr;
+        cuMemHostAlloc(&pinned, 64, CU_MEMHOSTALLOC_PORTABLE);
+      },
+      "cuMemHostAlloc waits for all work of device 0");
+}
+
+/// An abort frees the buffers of its communicator: alone it waits for others.
+TEST(NcclMemory, isNotFreedByOneAbortOfSeveral) {
+  EXPECT_MISTAKE(
+      {
+        Waiting rank;
+        ncclCommAbort(rank.communicator);
+      },
+      "ncclCommAbort waits for all work of device 0");
 }
