@@ -11,6 +11,7 @@ one at a time. Markdown to stdout. See README.md.
 import argparse
 import json
 import math
+import re
 import statistics
 import subprocess
 import sys
@@ -108,6 +109,10 @@ def main():
                         "what bench/onnxruntime/requirements.txt names")
     arguments = parser.parse_args()
     arguments.peers = arguments.peers.split(",")
+    for peer in arguments.peers:
+        if not re.fullmatch(r"eager|inductor|divisi(:[1-9]\d*)?", peer):
+            parser.error(f"no peer {peer}; there are eager, inductor, divisi, "
+                         "and divisi:N for N devices")
     python = arguments.python or environment.ensure(environment.REQUIREMENTS)
     print("| model | " + " | ".join(arguments.peers) + " |")
     print("|---" * (1 + len(arguments.peers)) + "|")
