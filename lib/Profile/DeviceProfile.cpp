@@ -160,18 +160,27 @@ Status MachineProfiler::measureLaunch() {
   return {};
 }
 
-/// Small products of many weights, one after the other: what each takes more
-/// than the rates and the start of an operator say. GPUs have their operands in
-/// memory in any case.
+/// What a product of `edge` rows takes by the rates and the start of an
+/// operator.
+static double modelledProduct(int64_t edge, const DeviceKind &kind) {
+  double flops = 2.0 * double(edge * edge * edge);
+  double bytes = 3.0 * 4 * double(edge * edge);
+  return double(kind.launchNanoseconds) +
+         1e9 * std::max(flops / kind.flopsPerSecond(Precision::F32),
+                        bytes / kind.memoryBytesPerSecond);
+}
+
+/// Small products of many sizes, one after the other, of which each has code
+/// and weights of its own, as in a model: what each takes more than is known.
+/// GPUs have their operands in memory in any case.
 Status MachineProfiler::measureProductLaunch() {
-  constexpr int64_t edge = 64, bytes = 3 * 4 * edge * edge,
-                    flops = 2 * edge * edge * edge;
+  constexpr int64_t least = 24, most = 88, kinds = most - least + 1;
   Works works;
   for (const auto &clock : clocks_) {
     Works products;
-    while (int64_t(products.size()) * bytes < 8 * MiB) {
-      auto work = rt::makeProduct(*clock, backends(false), rt::DType::F32, edge,
-                                  request_.threads);
+    for (int64_t i = 0; i != 4 * kinds; ++i) { // 8 MiB
+      auto work = rt::makeProduct(*clock, backends(false), rt::DType::F32,
+                                  least + i % kinds, request_.threads);
       if (!work) {
         return work.status();
       }
@@ -188,10 +197,11 @@ Status MachineProfiler::measureProductLaunch() {
       {.what = "start of a product, more", .unit = "ns"}, *times,
       [&](double time) {
         const DeviceKind &kind = cluster_.devices[group++].kind;
-        double modelled =
-            1e9 * std::max(double(flops) / kind.flopsPerSecond(Precision::F32),
-                           double(bytes) / kind.memoryBytesPerSecond);
-        return std::max(0.0, time - modelled - double(kind.launchNanoseconds));
+        double modelled = 0;
+        for (int64_t edge = least; edge <= most; ++edge) {
+          modelled += modelledProduct(edge, kind) / double(kinds);
+        }
+        return std::max(0.0, time - modelled);
       },
       [](DeviceKind &kind, double value) {
         kind.productLaunchNanoseconds = int64_t(value);
