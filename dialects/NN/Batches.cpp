@@ -8,8 +8,25 @@
 
 #include "dialects/NN/Batches.h"
 
+#include "dialects/NN/Locations.h"
+
 using namespace mlir;
 using namespace divisi;
+
+std::optional<nn::BatchPart> nn::batchOf(SliceOp slice) {
+  auto type = cast<RankedTensorType>(slice.getX().getType());
+  if (!isa<BlockArgument>(slice.getX()) || type.getRank() == 0 ||
+      nodeName(slice.getLoc()) != kBatchNode) {
+    return std::nullopt;
+  }
+  int64_t begin = slice.getStarts().front();
+  int64_t extent = slice.getLimits().front() - begin,
+          whole = type.getDimSize(0);
+  if (extent <= 0 || begin % extent != 0 || whole % extent != 0) {
+    return std::nullopt;
+  }
+  return BatchPart{begin / extent, whole / extent};
+}
 
 Location nn::batchLocation(Builder &builder) {
   return NameLoc::get(builder.getStringAttr(kBatchNode));

@@ -34,6 +34,14 @@ mlir::RankedTensorType typeOfBatches(mlir::RankedTensorType one, int64_t count);
 SliceOp sliceBatch(mlir::OpBuilder &builder, mlir::Value whole, int64_t count,
                    int64_t number);
 
+/// Which batch of how many a slice is.
+struct BatchPart {
+  int64_t number = 0; ///< From 0.
+  int64_t count = 1;  ///< At least 1.
+};
+/// What sliceBatch() has made of an input; nothing if it has not made `slice`.
+std::optional<BatchPart> batchOf(SliceOp slice);
+
 } // namespace divisi::nn
 
 #endif // DIVISI_DIALECTS_NN_BATCHES_H

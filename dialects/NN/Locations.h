@@ -30,6 +30,9 @@
 
 namespace divisi::nn {
 
+/// What the name of a node ends with whose operators training has derived.
+inline constexpr llvm::StringLiteral kGradientSuffix = ".grad";
+
 /// The attribute of an operator that says in which module of the model it is:
 /// `transformer.h.0.mlp`.
 inline constexpr llvm::StringLiteral kScopeAttr = "nn.scope";

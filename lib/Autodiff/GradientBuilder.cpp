@@ -39,7 +39,8 @@ static Location locationOf(Operation *op) {
   std::string name = nn::nodeName(op->getLoc());
   return name.empty()
              ? op->getLoc()
-             : NameLoc::get(StringAttr::get(op->getContext(), name + ".grad"));
+             : NameLoc::get(StringAttr::get(op->getContext(),
+                                            name + nn::kGradientSuffix.str()));
 }
 
 GradientBuilder::GradientBuilder(OpBuilder &builder, Operation *op,

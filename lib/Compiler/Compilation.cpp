@@ -20,6 +20,7 @@
 #include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Plan/DropPlan.h"
 #include "divisi/Plan/PlanRecord.h"
+#include "divisi/Schedule/SimulateEntry.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Lower/RemakeCode.h"
@@ -294,6 +295,12 @@ Status Compilation::runStage(Stage stage) {
     }
   }
   keepOrder(stage);
+  bool isDecided = stage != Stage::Rewrite && stage != Stage::Plan;
+  if (!isDecided && std::exchange(options_.searchesStages, false)) {
+    if (Status status = chooseStages(); !status.isOk()) {
+      return status;
+    }
+  }
   bool isJoint = options_.rewrite.mode == RewriteMode::Joint;
   Status ran = stage == Stage::Rewrite ? isJoint ? rewriteJointly() : rewrite()
                : stage != Stage::Plan  ? runPipeline(stage)
@@ -376,6 +383,19 @@ Expected<Report> Compilation::report() {
     }
   }
   return report;
+}
+
+Expected<std::vector<SimulatedEntry>> Compilation::simulate() {
+  if (stage_ != Stage::Schedule) {
+    return Status(ExitCode::Usage,
+                  ("a module after the stage " + stringifyStage(stage_) +
+                   " is not simulated: give the model, or a dump of a stage up "
+                   "to schedule")
+                      .str());
+  }
+  Expected<Cluster> machine = cluster();
+  return machine ? simulateEntries(*module_, *machine)
+                 : Expected<std::vector<SimulatedEntry>>(machine.status());
 }
 
 void Compilation::remakeForeignCode() {

@@ -186,6 +186,7 @@ static Status addRewriting(const GivenOptions &given, RewriteOptions &options) {
 static Status addMicroBatches(const GivenOptions &given,
                               CompileOptions &options) {
   constexpr int64_t kMost = 1024;
+  options.searchesStages = given.searchesStages();
   if (given.train) { // the step takes them
     return Status();
   }
@@ -205,7 +206,9 @@ static Status addPlan(const GivenOptions &given, PlanOptions &options) {
   options.grid.maxAxes = given.maxAxes;
   options.grid.dataParallel = given.dataParallel;
   options.grid.tensorParallel = given.tensorParallel;
-  options.pipelineStages = given.pipelineParallel;
+  options.pipelineStages = given.pipelineParallel.value_or(1);
+  options.chunksPerStage = given.stagesPerDevice;
+  options.schedule = given.schedule;
   options.batchDim = given.batchDim;
   if (!given.zero.empty()) {
     if (auto zero = parseZero(given.zero); !zero) {

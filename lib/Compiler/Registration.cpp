@@ -11,6 +11,7 @@
 #include "ModuleReport.h"
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/NN.h"
+#include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Autodiff/Gradients.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,7 +27,7 @@
 
 void divisi::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, nn::NNDialect, spmd::SPMDDialect,
-                  exec::ExecDialect>();
+                  exec::ExecDialect, pipe::PipeDialect>();
   registerGradients(registry);
 }
 

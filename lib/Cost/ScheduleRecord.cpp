@@ -13,6 +13,9 @@
 using namespace mlir;
 using namespace divisi;
 
+/// Of an entry that fetches nothing ahead it is left out.
+static constexpr llvm::StringLiteral kFetchedAhead = "fetched_ahead";
+
 void divisi::setScheduleRecords(ModuleOp module,
                                 ArrayRef<ScheduleRecord> records) {
   Builder builder(module.getContext());
@@ -20,11 +23,15 @@ void divisi::setScheduleRecords(ModuleOp module,
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
   };
   auto list = llvm::map_to_vector(records, [&](const ScheduleRecord &record) {
-    return Attribute(builder.getDictionaryAttr(
-        {builder.getNamedAttr("entry", builder.getStringAttr(record.entry)),
-         number("nanoseconds", record.nanoseconds),
-         number("communication", record.communication),
-         number("exposed", record.exposed)}));
+    SmallVector<NamedAttribute> fields{
+        builder.getNamedAttr("entry", builder.getStringAttr(record.entry)),
+        number("nanoseconds", record.nanoseconds),
+        number("communication", record.communication),
+        number("exposed", record.exposed)};
+    if (record.fetchedAhead > 0) {
+      fields.push_back(number(kFetchedAhead, record.fetchedAhead));
+    }
+    return Attribute(builder.getDictionaryAttr(fields));
   });
   module->setAttr(kScheduleAttr, builder.getArrayAttr(list));
 }
@@ -45,9 +52,13 @@ divisi::getScheduleRecords(ModuleOp module) {
     isRight &= bool(name);
     record.entry = name ? name.str() : "";
     for (auto [field, value] :
-         {std::pair("nanoseconds", &record.nanoseconds),
-          std::pair("communication", &record.communication),
-          std::pair("exposed", &record.exposed)}) {
+         {std::pair(StringRef("nanoseconds"), &record.nanoseconds),
+          std::pair(StringRef("communication"), &record.communication),
+          std::pair(StringRef("exposed"), &record.exposed),
+          std::pair(StringRef(kFetchedAhead), &record.fetchedAhead)}) {
+      if (field == kFetchedAhead && !(fields && fields.contains(field))) {
+        continue;
+      }
       auto number = fields ? fields.getAs<IntegerAttr>(field) : IntegerAttr();
       isRight &= number && number.getType().isSignlessInteger(64);
       *value = isRight ? number.getInt() : 0;

@@ -19,6 +19,7 @@ int divisi::runCompilerTool(int argc, char **argv) {
   verbs.push_back(makeCheckVerb());
   verbs.push_back(makeBenchVerb());
   verbs.push_back(makeExplainVerb());
+  verbs.push_back(makeSimulateVerb());
   verbs.push_back(makeClusterVerb());
   verbs.push_back(makeProfileVerb());
   verbs.push_back(makeExportVerb());

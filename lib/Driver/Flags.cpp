@@ -145,14 +145,29 @@ PipelineFlags::PipelineFlags(cl::SubCommand &verb)
     : stages("pipeline-parallel-size", cl::sub(verb), on(ActsOn::Plan),
              cl::value_desc("N"), cl::init(1),
              cl::desc("how many stages the layers are divided into, each on an "
-                      "equal part of the devices (default: 1)")),
+                      "equal part of the devices (default: 1; of several "
+                      "micro-batches the fastest number)")),
+      chunks(
+          "num-stages-per-device", cl::sub(verb), on(ActsOn::Plan),
+          cl::value_desc("N"), cl::init(0),
+          cl::desc("how many parts of the layers each stage has (default: 1; "
+                   "of interleaved and wave 2)")),
+      schedule("schedule", cl::sub(verb), on(ActsOn::Plan),
+               cl::value_desc("NAME"), cl::init("auto"),
+               cl::desc("the order in which stages run micro-batches: stream, "
+                        "gpipe, 1f1b, interleaved, zero-bubble-h1, "
+                        "zero-bubble-h2, wave (default: the fastest found)")),
       microBatches("micro-batches", cl::sub(verb), on(ActsOn::Plan),
                    cl::value_desc("N"), cl::init(1),
                    cl::desc("a call takes N batches of the model's shapes, one "
                             "after the other (default: 1)")) {}
 
 void PipelineFlags::fill(GivenOptions &options) const {
-  options.pipelineParallel = stages;
+  if (stages.getNumOccurrences() > 0) {
+    options.pipelineParallel = stages;
+  }
+  options.stagesPerDevice = chunks;
+  options.schedule = schedule;
   options.microBatches = microBatches;
 }
 

@@ -56,13 +56,16 @@ struct ImportFlags {
 
 /// What of a pipeline is asked for.
 struct PipelineFlags {
-  /// Adds --pipeline-parallel-size and --micro-batches to `verb`.
+  /// Adds --pipeline-parallel-size, --num-stages-per-device, --schedule and
+  /// --micro-batches to `verb`.
   explicit PipelineFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given to `options`.
   void fill(GivenOptions &options) const;
 
   /// As they were given.
   llvm::cl::opt<int64_t> stages;
+  llvm::cl::opt<int64_t> chunks;
+  llvm::cl::opt<std::string> schedule;
   llvm::cl::opt<int64_t> microBatches;
 };
 

@@ -50,6 +50,9 @@ static constexpr VerbInfo kVerbs[] = {
      "show the predicted performance of a plan: of a model, a dump, or an "
      "artifact",
      "divisi-compiler"},
+    {"simulate",
+     "show when devices do what under a plan, and write it as a trace",
+     "divisi-compiler"},
     {"cluster",
      "print the description of a machine as YAML, to edit and plan for",
      "divisi-compiler"},

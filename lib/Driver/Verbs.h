@@ -68,6 +68,7 @@ std::unique_ptr<Verb> makePlanVerb();
 std::unique_ptr<Verb> makeCheckVerb();
 std::unique_ptr<Verb> makeBenchVerb();
 std::unique_ptr<Verb> makeExplainVerb();
+std::unique_ptr<Verb> makeSimulateVerb();
 std::unique_ptr<Verb> makeClusterVerb();
 std::unique_ptr<Verb> makeProfileVerb();
 std::unique_ptr<Verb> makeExportVerb();

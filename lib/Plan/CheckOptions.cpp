@@ -25,10 +25,8 @@ Status checkOptions(const PlanOptions &options) {
     return makeError(ExitCode::Usage, "the gap is ", options.gap,
                      ", expected at least 0");
   }
-  constexpr int64_t kMostDevices = Cluster::maxDevices;
-  if (options.pipelineStages < 1 || options.pipelineStages > kMostDevices) {
-    return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
-                     options.pipelineStages, ", expected 1 to ", kMostDevices);
+  if (Status status = checkPipeline(pipelineOf(options)); !status.isOk()) {
+    return status;
   }
   if (options.maxStrategies < 1) {
     return Status(ExitCode::Usage, "the most strategies of an operator are 0, "

@@ -9,7 +9,6 @@
 #include "MeasurePlan.h"
 
 #include "divisi/Cost/ModuleCluster.h"
-#include "divisi/Plan/PlaceStages.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -36,7 +35,7 @@ PlanMeasurer::measure(const PlanningInputs &inputs,
   setCluster(*copy, inputs.cluster);
   annotate(*dataflow, planning, grid, assignment);
   if (options_.pipelineStages > 1 &&
-      !placeStages(*copy, options_.pipelineStages).isOk()) {
+      !placeStages(*copy, pipelineOf(options_)).isOk()) {
     return {};
   }
   return options_.measure(*copy);

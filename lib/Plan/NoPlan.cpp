@@ -73,9 +73,11 @@ static std::string tellShortage(const ModuleDataflow &dataflow,
 
 /// `8 bytes per device (--memory-limit)`, or `8 bytes per v100 (what each v100
 /// of the cluster mixed has)`: a limit, and where it comes from. Without a name
-/// of its kind a device is one.
+/// of its kind a device is one. What is judged is what devices of all stages of
+/// a pipeline hold together.
 static std::string limitText(const Cluster &cluster, const PlanOptions &options,
-                             const std::string &kind, int64_t limit) {
+                             const std::string &kind, int64_t together) {
+  int64_t limit = together / options.pipelineStages;
   std::string origin = "--memory-limit";
   if (options.memoryLimit != limit) {
     origin = "what " + (kind.empty() ? "a device" : "each " + kind) +
@@ -83,7 +85,11 @@ static std::string limitText(const Cluster &cluster, const PlanOptions &options,
              llvm::StringRef(cluster.name).split(':').first.str() + " has";
   }
   return std::to_string(limit) + " bytes per " +
-         (kind.empty() ? "device" : kind) + " (" + origin + ")";
+         (kind.empty() ? "device" : kind) + " (" + origin + ")" +
+         (options.pipelineStages == 1
+              ? ""
+              : ", which is " + std::to_string(together) +
+                    " for all stages together");
 }
 
 /// The limit that binds. If none binds alone, all of them.

@@ -15,7 +15,6 @@
 #include "RecomputePlan.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Cost/ModuleCluster.h"
-#include "divisi/Plan/PlaceStages.h"
 #include "divisi/Plan/PlanRecord.h"
 
 using namespace mlir;
@@ -369,14 +368,25 @@ static void addWarnings(const PlanningInputs &inputs,
     report.notes.push_back(*note);
   }
   int64_t used = inputs.devices.grid.numPositions();
-  int64_t asked = options.grid.devices.value_or(inputs.cluster.numDevices()) /
-                  options.pipelineStages;
+  int64_t all = options.grid.devices.value_or(inputs.cluster.numDevices());
+  int64_t asked = all / options.pipelineStages;
+  if (int64_t left = all % options.pipelineStages; left != 0) {
+    report.notes.push_back(
+        std::to_string(options.pipelineStages) + " stages have " +
+        std::to_string(asked) + " devices each: of the " + std::to_string(all) +
+        " that there are " + std::to_string(left) + " stay idle");
+  }
   if (options.grid.mesh.empty() && used < asked) {
     report.notes.push_back("the plan is for " + std::to_string(used) + " of " +
                            std::to_string(asked) +
                            " devices and leaves the others idle: no plan that "
                            "was found for all of them is faster");
   }
+}
+
+PipelineRequest pipelineOf(const PlanOptions &options) {
+  return {options.pipelineStages, options.chunksPerStage, options.schedule,
+          options.memoryLimit};
 }
 
 Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
@@ -393,7 +403,7 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
     return report;
   }
   report->lowerBound = 0; // it was of one grid
-  Status status = placeStages(module, options.pipelineStages);
+  Status status = placeStages(module, pipelineOf(options));
   return status.isOk() ? std::move(report) : Expected<PlanReport>(status);
 }
 

@@ -53,7 +53,7 @@ void StageCut::findNodes(func::FuncOp entry) {
     if (!name.empty() || !last) {
       auto [known, isNew] = nodeOf_.try_emplace(name, nodes_.size());
       if (isNew) {
-        nodes_.emplace_back();
+        nodes_.emplace_back().nanoseconds.resize(kinds_.size());
       }
       last = known->second;
     }
@@ -64,7 +64,7 @@ void StageCut::findNodes(func::FuncOp entry) {
       // Training calls what it derives so.
       std::string name = nn::nodeName(op.getLoc());
       StringRef node = name;
-      node.consume_back(".grad");
+      node.consume_back(nn::kGradientSuffix);
       if (auto known = nodeOf_.find(node); known != nodeOf_.end()) {
         nodeOfOp_[&op] = known->second;
       }
@@ -80,8 +80,10 @@ void StageCut::priceNodes(func::FuncOp entry) {
     if (node == nodeOfOp_.end() || !spmd::getSplit(op)) {
       continue;
     }
-    if (auto strategy = spmd::requireStrategy(op); succeeded(strategy)) {
-      nodes_[node->second].nanoseconds += cost.ofOperator(op, *strategy);
+    auto strategy = spmd::requireStrategy(op);
+    for (size_t kind = 0; kind < kinds_.size() && succeeded(strategy); ++kind) {
+      strategy->grid = kinds_[kind].grid;
+      nodes_[node->second].nanoseconds[kind] += cost.ofOperator(op, *strategy);
     }
   }
 }
@@ -121,14 +123,14 @@ void StageCut::addCrossing(func::FuncOp entry) {
 std::vector<size_t> StageCut::findLayers() const {
   int64_t all = 0;
   for (const Node &node : nodes_) {
-    all += node.nanoseconds;
+    all += node.nanoseconds.front();
   }
   std::vector<size_t> ends;
   int64_t work = 0;
   size_t best = 0;
   bool isFirst = true;
   for (size_t i = 0; i + 1 < nodes_.size(); ++i) {
-    work += nodes_[i].nanoseconds;
+    work += nodes_[i].nanoseconds.front();
     if (isFirst || nodes_[i].crossing <= nodes_[best].crossing) {
       best = i;
     }
@@ -145,50 +147,58 @@ std::vector<size_t> StageCut::findLayers() const {
   return ends;
 }
 
-/// Gives each node a stage.
+/// Gives each node a chunk.
 Status StageCut::cut() {
-  if (int64_t(nodes_.size()) < stages_) {
-    return makeError(ExitCode::Usage, "--pipeline-parallel-size is ", stages_,
-                     ", and the program has ", nodes_.size(),
-                     " nodes: each stage needs one");
+  if (int64_t(nodes_.size()) < chunks_) {
+    return makeError(ExitCode::Usage, "a pipeline of ", chunks_,
+                     " chunks is asked for (--pipeline-parallel-size times "
+                     "--num-stages-per-device), and the program has ",
+                     nodes_.size(), " nodes: each chunk needs one");
   }
   std::vector<size_t> ends = findLayers();
-  if (int64_t(ends.size()) < stages_) { // too few are worth more than one
+  if (int64_t(ends.size()) < chunks_) { // too few are worth more than one
     ends.clear();
     for (size_t node = 0; node < nodes_.size(); ++node) {
       ends.push_back(node);
     }
   }
-  std::vector<int64_t> work{0};
-  size_t node = 0;
-  for (size_t end : ends) {
-    work.push_back(work.back());
-    for (; node <= end; ++node) {
-      work.back() += nodes_[node].nanoseconds;
+  // Per layer, of all before it.
+  std::vector<std::vector<int64_t>> work(kinds_.size(), {0});
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    size_t node = 0;
+    for (size_t end : ends) {
+      work[kind].push_back(work[kind].back());
+      for (; node <= end; ++node) {
+        work[kind].back() += nodes_[node].nanoseconds[kind];
+      }
     }
   }
   // Links of one pace are enough to tell much from little.
   const LinkLevel &links = cluster_.levels.back();
   StageProblem problem;
   problem.layers = ends.size();
-  problem.devices = {size_t(stages_)};
-  problem.memory = {0};
-  problem.subGrids = {{0, 1}};
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    problem.devices.push_back(kinds_.size() == 1 ? size_t(chunks_)
+                                                 : size_t(kinds_[kind].count));
+    problem.memory.push_back(0);
+    problem.subGrids.push_back({kind, 1});
+  }
   problem.microBatches = 4;
-  problem.minStages = problem.maxStages = size_t(stages_);
+  problem.minStages = problem.maxStages = size_t(chunks_);
   problem.inFlight = [](size_t, size_t) { return 1; };
-  problem.cost = [&](size_t begin, size_t end, const SubGrid &) {
+  problem.cost = [&](size_t begin, size_t end, const SubGrid &subGrid) {
     const Node &last = nodes_[ends[end - 1]];
     double bytes = double(last.crossing) * 1e9 / links.bytesPerSecond;
     return std::optional(StageCost{
-        .nanoseconds = work[end] - work[begin],
+        .nanoseconds = work[subGrid.kind][end] - work[subGrid.kind][begin],
         .sends = int64_t(bytes) + last.values * links.latencyNanoseconds});
   };
   std::optional<StagePlan> plan = planStages(problem);
-  node = 0;
-  for (size_t stage = 0; stage < plan->stages.size(); ++stage) {
-    for (; node <= ends[plan->stages[stage].end - 1]; ++node) {
-      stageOfNode_.push_back(int64_t(stage));
+  size_t node = 0;
+  for (size_t chunk = 0; chunk < plan->stages.size(); ++chunk) {
+    kindOfChunk_.push_back(plan->stages[chunk].subGrid.kind);
+    for (; node <= ends[plan->stages[chunk].end - 1]; ++node) {
+      chunkOfNode_.push_back(int64_t(chunk));
     }
   }
   return Status();
@@ -205,10 +215,10 @@ Status StageCut::run(ArrayRef<func::FuncOp> entries) {
   return cut();
 }
 
-std::optional<int64_t> StageCut::stageOf(Operation *op) const {
+std::optional<int64_t> StageCut::chunkOf(Operation *op) const {
   auto node = nodeOfOp_.find(op);
   return node == nodeOfOp_.end() ? std::nullopt
-                                 : std::optional(stageOfNode_[node->second]);
+                                 : std::optional(chunkOfNode_[node->second]);
 }
 
 } // namespace divisi::plan

@@ -15,6 +15,7 @@
 #ifndef DIVISI_LIB_PLAN_STAGECUT_H
 #define DIVISI_LIB_PLAN_STAGECUT_H
 
+#include "dialects/SPMD/SPMD.h"
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Support/Status.h"
 
@@ -26,22 +27,33 @@
 
 namespace divisi::plan {
 
+/// Stages whose devices are of one kind.
+struct StageKind {
+  spmd::GridOp grid; ///< Of such devices, as the plan's; it names a pace.
+  int64_t count = 0; ///< How many stages there are of it.
+};
+
 /// Cuts the nodes of planned entries. One use.
 class StageCut {
 public:
-  /// Of a plan for `cluster`, which the caller keeps, into `stages`.
-  StageCut(const Cluster &cluster, int64_t stages)
-      : cluster_(cluster), stages_(stages) {}
+  /// Of a plan for `cluster`, which the caller keeps, into `chunks`, each of
+  /// which a stage runs. With several kinds of stages there is a chunk for each
+  /// stage.
+  StageCut(const Cluster &cluster, int64_t chunks, std::vector<StageKind> kinds)
+      : cluster_(cluster), chunks_(chunks), kinds_(std::move(kinds)) {}
 
   /// Cuts the nodes of all `entries`. ExitCode::Usage if they have too few.
   Status run(llvm::ArrayRef<mlir::func::FuncOp> entries);
-  /// The stage of an operator that belongs to a node.
-  std::optional<int64_t> stageOf(mlir::Operation *op) const;
+  /// Per chunk, of which kind its stage is.
+  llvm::ArrayRef<size_t> kindOfChunk() const { return kindOfChunk_; }
+  /// The chunk of an operator that belongs to a node.
+  std::optional<int64_t> chunkOf(mlir::Operation *op) const;
 
 private:
   /// Operators of one node, in the order of the program.
   struct Node {
-    int64_t nanoseconds = 0; ///< Of all of them.
+    /// Of all of them, per kind of stages.
+    llvm::SmallVector<int64_t, 1> nanoseconds;
     int64_t crossing = 0; ///< Bytes that are made up to it and used behind it.
     int64_t values = 0;   ///< Of how many values.
   };
@@ -53,11 +65,13 @@ private:
   Status cut();
 
   const Cluster &cluster_;
-  int64_t stages_;
+  int64_t chunks_;
+  std::vector<StageKind> kinds_;
   std::vector<Node> nodes_;
   llvm::StringMap<size_t> nodeOf_; ///< By name.
   llvm::DenseMap<mlir::Operation *, size_t> nodeOfOp_;
-  std::vector<int64_t> stageOfNode_;
+  std::vector<int64_t> chunkOfNode_;
+  std::vector<size_t> kindOfChunk_;
 };
 
 } // namespace divisi::plan

@@ -161,8 +161,11 @@ static void printQuality(const Report &report, raw_ostream &os) {
     }
     os << "\n";
   } else if (plan.stages) {
-    line(os, "pipeline") << *plan.stages
-                         << " stages of equal size: the gap is not known\n";
+    line(os, "pipeline") << *plan.stages << " stages, "
+                         << plan.microBatches.value_or(1)
+                         << " micro-batches, schedule "
+                         << plan.schedule.value_or("of its own")
+                         << ": the gap is not known\n";
   } else if (!plan.lowerBound) {
     line(os, "plan") << "drawn at random from seed " << plan.seed
                      << ": the gap is not known\n";

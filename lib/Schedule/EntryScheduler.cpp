@@ -10,6 +10,7 @@
 
 #include "EntryTasks.h"
 #include "FunctionBuffers.h"
+#include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Schedule/LocalOperation.h"
 
@@ -110,9 +111,13 @@ std::vector<EntryScheduler::Candidate> EntryScheduler::candidates() const {
       ahead.push_back(largest * times);
     }
   }
+  SmallVector<size_t, 5> reaches = {1};
+  // What a pipeline's schedule says of operators is done.
+  if (!functions_.front()->hasAttr(pipe::PipeDialect::kSchedule)) {
+    reaches.append({4, 16, 64, entry_.tasks.size()});
+  }
   std::vector<Candidate> made;
-  for (size_t operators :
-       {size_t(1), size_t(4), size_t(16), size_t(64), entry_.tasks.size()}) {
+  for (size_t operators : reaches) {
     for (int64_t bytes : ahead) {
       if (std::optional<Candidate> one = candidate({operators, bytes})) {
         made.push_back(std::move(*one));
@@ -243,6 +248,7 @@ std::optional<ScheduleRecord> EntryScheduler::run(OperationCost &cost,
     record.nanoseconds = schedule.nanoseconds;
     record.communication = schedule.communication;
     record.exposed = schedule.exposed;
+    record.fetchedAhead = found->reach.bytes;
   }
   return record;
 }

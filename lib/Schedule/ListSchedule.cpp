@@ -89,6 +89,8 @@ ListScheduler::ListScheduler(std::span<const ScheduleTask> tasks,
     }
     path_[task] += tasks[task].nanoseconds;
   }
+  made_.begins.resize(tasks.size());
+  made_.ends.resize(tasks.size());
   findFetches();
 }
 
@@ -176,11 +178,16 @@ void ListScheduler::begin(Program &program, size_t task) {
     }
   }
   made_.order.push_back(task);
+  made_.begins[task] = simulator_.now();
   program.ready.erase({-path_[task], task});
   simulator_.beginOperator(task);
 }
 
 void ListScheduler::end(size_t task) {
+  made_.ends[task] = simulator_.now();
+  if (tasks_[task].meets) { // it may have waited for the links
+    made_.begins[task] = simulator_.now() - tasks_[task].nanoseconds;
+  }
   for (size_t user : users_[task]) {
     if (--missing_[user] == 0) {
       becomeReady(user);

@@ -47,8 +47,9 @@ struct ScheduleReach {
 
 /// An order of tasks, and what it takes.
 struct Schedule {
-  std::vector<size_t> order; ///< All tasks, as they begin.
-  int64_t nanoseconds = 0;   ///< Until the last one ends.
+  std::vector<size_t> order;         ///< All tasks, as they begin.
+  std::vector<int64_t> begins, ends; ///< Per task, in nanoseconds.
+  int64_t nanoseconds = 0;           ///< Until the last one ends.
   /// Of the program with the most: what its collectives take, and what of it
   /// makes the program longer, as no operator runs then or one runs slower.
   int64_t communication = 0, exposed = 0;

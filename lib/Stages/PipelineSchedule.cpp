@@ -12,13 +12,34 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 
 using namespace divisi;
 
+/// The letter of each phase.
+static constexpr std::string_view kPhases = "FBIW";
+
 std::string divisi::toString(const PipelineStep &step, bool withChunk) {
   std::string text = withChunk ? std::to_string(step.chunk) + "." : "";
-  text += "FBIW"[size_t(step.phase)];
+  text += kPhases[size_t(step.phase)];
   return text + std::to_string(step.microBatch);
+}
+
+std::optional<PipelineStep> divisi::parseStep(std::string_view text) {
+  PipelineStep step;
+  const char *end = text.data() + text.size();
+  auto chunk = std::from_chars(text.data(), end, step.chunk);
+  // A dot, a letter, and a number to the end.
+  if (chunk.ec != std::errc() || end - chunk.ptr < 3 || *chunk.ptr != '.') {
+    return std::nullopt;
+  }
+  size_t phase = kPhases.find(chunk.ptr[1]);
+  auto micro = std::from_chars(chunk.ptr + 2, end, step.microBatch);
+  if (phase == kPhases.npos || micro.ec != std::errc() || micro.ptr != end) {
+    return std::nullopt;
+  }
+  step.phase = Phase(phase);
+  return step;
 }
 
 /// Steps that wait for each other, each for the next: `schedule` has some.

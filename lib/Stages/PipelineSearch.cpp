@@ -127,6 +127,7 @@ void ScheduleSearch::swapNeighbours() {
           continue;
         }
         PipelineSchedule changed = best_->schedule;
+        changed.name = kFoundSchedule;
         std::swap(changed.order[stage][at], changed.order[stage][at + 1]);
         if (!validate(changed)) {
           better |= consider(std::move(changed));

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Partition/Passes.h"
+#include "passes/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -14,6 +15,8 @@
 using namespace mlir;
 
 void divisi::buildPartitionPipeline(OpPassManager &manager) {
+  // Whoever has edited a dump may have given stages another order.
+  manager.addNestedPass<func::FuncOp>(createOrderSteps());
   // Say which layouts meet, not yet how.
   manager.addPass(createSPMDPartition());
   // How: the routes that the plan was priced by.

@@ -49,9 +49,9 @@ private:
 // all of them.
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
-  const auto &[cluster_, grid, stages, batchDim_, memoryLimit_, zero_, recompute_,
-               solver_, seed_, work_, gap_, maxStrategies_, measure, host,
-               control] = options;
+  const auto &[cluster_, grid, stages, chunks, schedule_, batchDim_,
+               memoryLimit_, zero_, recompute_, solver_, seed_, work_, gap_,
+               maxStrategies_, measure, host, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -61,6 +61,8 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   tensorParallel = tensorParallel_;
   maxAxes = maxAxes_;
   pipelineStages = stages;
+  chunksPerStage = chunks;
+  schedule = schedule_;
   batchDim = batchDim_;
   memoryLimit = memoryLimit_;
   zero = zero_;
@@ -77,8 +79,9 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
 
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
-  auto &[cluster_, grid, stages, batchDim_, memoryLimit_, zero_, recompute_, solver_,
-         seed_, work_, gap_, maxStrategies_, measure, host, control] = options;
+  auto &[cluster_, grid, stages, chunks, schedule_, batchDim_, memoryLimit_,
+         zero_, recompute_, solver_, seed_, work_, gap_, maxStrategies_,
+         measure, host, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -87,6 +90,8 @@ PlanOptions NNPlanPass::planOptions() const {
   tensorParallel_ = tensorParallel;
   maxAxes_ = maxAxes;
   stages = pipelineStages;
+  chunks = chunksPerStage;
+  schedule_ = schedule;
   batchDim_ = batchDim;
   memoryLimit_ = memoryLimit;
   zero_ = zero;

@@ -14,10 +14,12 @@
 #define DIVISI_PASSES_PLAN_PASSES_H
 
 #include "dialects/NN/NN.h"
+#include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Plan/PlanModule.h"
 #include "passes/Plan/OptionalParser.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -74,6 +74,34 @@ def MicroBatches : Pass<"micro-batches", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
 }
 
+def OrderSteps : Pass<"order-steps", "::mlir::func::FuncOp"> {
+  let summary = "order operators as the schedule of a pipeline says";
+  let description = [{
+    Precondition: values are global; operators of an entry with `pipe.schedule`
+    have `pipe.step` (dialects/Pipe).
+
+    Effect: the operators of each stage are in the order of its steps. One that
+    needs what a later step makes comes directly behind that; one of no step
+    before its first user, or, if it joins micro-batches, behind its last
+    operand.
+
+    Postcondition: the same program. Running the pass again changes nothing.
+
+    ```mlir
+    func.func @f(…) attributes {pipe.schedule = {…,
+        order = ["0.F0 0.F1", "1.F0 1.F1"]}} {
+      %0 = nn.relu %a {pipe.step = "0.F0"}
+      %1 = nn.relu %b {pipe.step = "0.F1"}
+      %2 = nn.relu %0 {pipe.step = "1.F0"}
+    // becomes
+      %0 = nn.relu %a {pipe.step = "0.F0"}
+      %2 = nn.relu %0 {pipe.step = "1.F0"}
+      %1 = nn.relu %b {pipe.step = "0.F1"}
+    ```
+  }];
+  let dependentDialects = ["::divisi::pipe::PipeDialect"];
+}
+
 def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
   let summary = "choose grids, and a strategy for every operator and value";
   let description = [{
@@ -114,6 +142,10 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
            "devices that share the parameters">,
     Option<"pipelineStages", "pipeline-parallel-size", "int64_t", "1",
            "the stages of a pipeline, each on an equal part of the devices">,
+    Option<"chunksPerStage", "num-stages-per-device", "int64_t", "0",
+           "chunks of the model that a stage of a pipeline has">,
+    Option<"schedule", "schedule", "std::string", "\"auto\"",
+           "the order of a pipeline's steps: auto, 1f1b, …">,
     Option<"batchDim", "batch-dim", "int64_t", "0",
            "the dimension of the inputs that is the batch">,
     Option<"memoryLimit", "memory-limit", "std::optional<int64_t>",
@@ -142,7 +174,8 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
     Statistic<"numNodes", "nodes", "nodes of the planning problem">,
     Statistic<"numEdges", "edges", "edges of the planning problem">,
   ];
-  let dependentDialects = ["::divisi::spmd::SPMDDialect"];
+  let dependentDialects = ["::divisi::pipe::PipeDialect",
+                           "::divisi::spmd::SPMDDialect"];
 }
 
 def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {

@@ -17,6 +17,7 @@
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Profile/HostProcessor.h"
 #include "divisi/Schedule/BucketReductions.h"
+#include "divisi/Schedule/EntryFunctions.h"
 #include "divisi/Schedule/EntryScheduler.h"
 #include "divisi/Schedule/LocalOperation.h"
 #include "passes/Lower/Passes.h"
@@ -25,7 +26,6 @@
 #include "passes/StatusDiagnostic.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "llvm/ADT/MapVector.h"
 
 #define DEBUG_TYPE "schedule-overlap"
 
@@ -178,13 +178,7 @@ void ScheduleOverlapPass::runOnOperation() {
     emitStatus(module.getLoc(), cluster.status());
     return signalPassFailure();
   }
-  llvm::MapVector<StringRef, SmallVector<func::FuncOp>> entries;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    auto entry = function->getAttrOfType<StringAttr>(SPMDDialect::kEntry);
-    if (entry && isEntry(function)) {
-      entries[entry.getValue()].push_back(function);
-    }
-  }
+  auto entries = functionsOfEntries(module);
   if (!growth && meets(module)) {
     growth = roomFor(*cluster);
   }

@@ -141,6 +141,19 @@ TEST(PipelineScheduleTest, wavesTurnRound) {
 }
 
 /// What a schedule lacks, has twice, or has where it may not be.
+TEST(PipelineScheduleTest, stepsAreReadAsWritten) {
+  for (Phase phase : {Phase::Forward, Phase::Backward, Phase::InputGradient,
+                      Phase::WeightGradient}) {
+    PipelineStep step{12, 345, phase};
+    EXPECT_EQ(parseStep(toString(step, true)), step);
+  }
+  for (const char *text : {"", "F0", "0.", "0.F", "0.G1", "0.F1x", "0.F1 ",
+                           ".F1", "-1.F0", "0.F-1", "0F1", "0..F1",
+                           "99999999999999999999.F0"}) {
+    EXPECT_EQ(parseStep(text), std::nullopt) << text;
+  }
+}
+
 TEST(PipelineScheduleTest, wrongStepsAreNamed) {
   PipelineSchedule schedule = make1F1B(2, 2);
   auto wrongOf = [&](auto change) {

@@ -33,7 +33,8 @@ VALUES = {
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "memory-limit": "1GiB", "max-axes": "2",
     "mesh": "2", "micro-batches": "2", "pipeline-parallel-size": "2",
-    "recompute": "none", "seed": "1", "solver": "auto",
+    "num-stages-per-device": "1", "recompute": "none",
+    "schedule": "auto", "seed": "1", "solver": "auto",
     "tensor-parallel-size": "1", "time-limit": "100", "zero": "1",
     "work-limit": "100", "random-plans": "1",
 }
@@ -77,7 +78,7 @@ def refused(result):
 
 
 @pytest.mark.parametrize("verb", ["compile", "plan", "check", "bench", "explain",
-                                  "run", "train", "export-weights", "solve", "version"])
+                                  "simulate", "run", "train", "export-weights", "solve", "version"])
 def test_help_shows_our_options_alone(made, verb):
     found = groups(made, verb)
     assert not {"General options", "Generic Options"} & set(found)

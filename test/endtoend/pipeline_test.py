@@ -8,7 +8,7 @@ import onnx
 import pytest
 from conftest import ROOT, assert_close, load, model
 from onnx import TensorProto, helper, numpy_helper
-from train_test import check_steps
+from train_test import check_steps, package
 from trained_models import Trained
 
 USAGE, CONTENT = 2, 4
@@ -17,8 +17,17 @@ NAMES = ["gpt2", "t5", "resnet", "bert", "llama", "vit", "segformer"]
 SHAPES = [(4, 2, 4), (3, 3, 3), (2, 2, 1), (1, 1, 2), (2, 2, 4), (4, 4, 8)]
 
 
-def pipeline(stages, batches=1):
-    return ("--pipeline-parallel-size", stages, "--micro-batches", batches)
+# (name, stages per device) of training.
+SCHEDULES = [("auto", 1), ("gpipe", 1), ("1f1b", 1), ("zero-bubble-h1", 1),
+             ("zero-bubble-h2", 1), ("interleaved", 2), ("wave", 2),
+             ("auto", 2), ("interleaved", 3), ("wave", 4)]
+
+
+def pipeline(stages, batches=1, schedule="auto", per_device=0):
+    flags = ("--pipeline-parallel-size", stages, "--micro-batches", batches,
+             "--schedule", schedule)
+    return (*flags, "--num-stages-per-device", per_device) if per_device \
+        else flags
 
 
 def repeated(tensors, batches):
@@ -54,6 +63,133 @@ def test_steps_are_those_of_pytorch(divisi, name, optimizer, devices, stages):
     check_steps(divisi.path("m.divisi"), case)
 
 
+def states_after(divisi, case, batches, *flags):
+    """Losses of some steps of so many batches, and what they leave."""
+    divisi("compile", case.onnx, *case.flags(), "--micro-batches", batches,
+           *flags, "-o", "m.divisi")
+    session = package.Session(package.load(divisi.path("m.divisi")))
+    data = repeated(case.data(), batches)
+    losses = [float(session.run(data)["loss"]) for _ in range(3)]
+    return losses, {n: np.array(session.state[n]) for n in session.state}
+
+
+@pytest.mark.sample(slow=True, first=True)
+@pytest.mark.parametrize("stages, batches, devices", [
+    (2, 4, 2), (2, 3, 4), (3, 2, 3), (4, 8, 4), (2, 1, 2)])
+@pytest.mark.parametrize("schedule, per_device", SCHEDULES)
+@pytest.mark.parametrize("name", ["gpt2", "bert", "llama", "t5", "residual"])
+def test_schedules_train_as_one_device(divisi, name, schedule, per_device,
+                                       stages, batches, devices):
+    """With micro-batches, whose statistics follow each other."""
+    case = Trained(name, "sgd")
+    line = ("--devices", devices, *pipeline(stages, batches, schedule,
+                                            per_device))
+    losses, states = states_after(divisi, case, batches, *line)
+    expected, whole = states_after(divisi, case, batches)
+    np.testing.assert_allclose(losses, expected, 1e-5)
+    assert states.keys() == whole.keys()
+    for weight, value in whole.items():
+        np.testing.assert_allclose(states[weight], value, 1e-3, 2e-5, weight)
+
+
+def order_of(text):
+    """The schedule in the dump of a plan: name, and steps of each stage."""
+    [found] = re.findall(r'name = "([^"]*)", order = \[([^]]*)\]', text)
+    return found[0], [part.split()
+                      for part in re.findall(r'"([^"]*)"', found[1])]
+
+
+def test_an_order_is_edited_and_resumed(divisi):
+    """1F1B becomes GPipe in the dump, and is what runs; what would wait for
+    itself is refused, with the cycle."""
+    case = Trained("gpt2", "sgd")
+    divisi("plan", case.onnx, *case.flags(), "--devices", 2,
+           *pipeline(2, 4, "1f1b"), "-o", "p.mlir")
+    text = divisi.path("p.mlir").read_text()
+    name, orders = order_of(text)
+    assert name == "1f1b"
+    assert orders[1] == [f"1.{step}" for step in
+                         "F0 B0 F1 B1 F2 B2 F3 B3".split()]
+    assert orders[0][:3] == ["0.F0", "0.F1", "0.B0"]
+    old = " ".join(orders[0])
+    new = " ".join(f"0.{phase}{i}" for phase in "FB" for i in range(4))
+    divisi.path("q.mlir").write_text(text.replace(old, new))
+    divisi("compile", "q.mlir", "--data", case.onnx, "-o", "q.divisi")
+    divisi("compile", "p.mlir", "--data", case.onnx, "-o", "p.divisi")
+    np.savez(divisi.path("x.npz"), **repeated(case.data(), 4))
+    for artifact in ("p", "q"):
+        divisi("run", f"{artifact}.divisi", "--inputs", "x.npz", "-o",
+               f"{artifact}.npz")
+    [p], [q] = (load(divisi.path(f"{a}.npz")).values() for a in "pq")
+    assert p == q
+    steps = [s for s in orders[0] if s != "0.B0"]
+    wrong = " ".join(["0.B0", *steps])
+    divisi.path("w.mlir").write_text(text.replace(old, wrong))
+    error = divisi("compile", "w.mlir", "--data", case.onnx, "-o", "w.divisi",
+                   exits=CONTENT).err
+    assert "steps wait for each other: " in error, error
+    assert "0.B0" in error and "0.F0" in error, error
+
+
+def test_simulate_says_what_devices_do(divisi):
+    """Gaps of GPipe are those of its closed form; 1F1B holds less."""
+    case = Trained("gpt2", "sgd")
+    facts = {}
+    for schedule in ("gpipe", "1f1b"):
+        line = ("simulate", case.onnx, *case.flags(), "--devices", 2,
+                "--rewrite", "off", *pipeline(2, 8, schedule))
+        text = divisi(*line, "-o", "t.json").out
+        assert re.search(r"entry @train_step: [\d.]+ [mu]?s, idle [\d.]+ % of "
+                         "it", text)
+        assert re.search(r"\n  0 +\|0[^|]{63}\|\n  1 +\|\.[^|]{63}\|", text), text
+        [facts[schedule]] = json.loads(divisi(*line, "--json").out)["entries"]
+        events = json.loads(divisi.path("t.json").read_text())["traceEvents"]
+        spans = [e for e in events if e["ph"] == "X"]
+        assert {e["pid"] for e in spans} == {100000, 100001}
+        for pid in (100000, 100001):
+            steps = [e["args"]["step"] for e in sorted(
+                (e for e in spans if e["pid"] == pid and e["tid"] == 0),
+                key=lambda e: e["ts"]) if "step" in e["args"]]
+            phases = "".join("f" if ".F" in s else "b" for s in steps)
+            turns = len(re.findall("f+b+", phases))
+            assert turns == 1 if schedule == "gpipe" else turns >= 7, phases
+        end = max(e["ts"] + e["dur"] for e in spans)
+        assert abs(end * 1000 - facts[schedule]["nanoseconds"]) <= 1
+    first = [facts[s]["programs"][1]["peak_bytes"] for s in ("gpipe", "1f1b")]
+    assert first[1] < 0.6 * first[0], first
+    for entry in facts.values():
+        for program in entry["programs"]:
+            assert (program["busy_nanoseconds"] + program["idle_nanoseconds"]
+                    + program["exposed_nanoseconds"] == entry["nanoseconds"])
+
+
+def test_simulate_puts_a_measured_trace_beside(divisi):
+    m = model("gpt2")
+    line = (m.onnx, *m.shapes, "--devices", 2, *pipeline(2, 2))
+    divisi("compile", *line, "-o", "m.divisi")
+    np.savez(divisi.path("x.npz"), **repeated(load(m.inputs), 2))
+    divisi("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz", "--trace",
+           "r.json")
+    divisi("simulate", *line, "-o", "t.json", "--measured", "r.json")
+    events = json.loads(divisi.path("t.json").read_text())["traceEvents"]
+    names = [e["args"]["name"] for e in events
+             if e["ph"] == "M" and e["name"] == "process_name"]
+    assert sorted(names) == ["rank 0", "rank 0, predicted", "rank 1",
+                             "rank 1, predicted"]
+    divisi.path("bad.json").write_text("[1, 2")
+    error = divisi("simulate", *line, "-o", "t.json", "--measured", "bad.json",
+                   exits=CONTENT).err
+    assert "'bad.json' is no trace: expected a JSON object" in error, error
+    error = divisi("simulate", *line, "--measured", "r.json", exits=USAGE).err
+    assert "--measured is for the trace: name that by -o" in error, error
+    divisi("plan", *line, "--dump-after", "lower", "--dump-file", "l.mlir",
+           "-o", "p.mlir", exits=None)
+    divisi("compile", *line, "--dump-after", "lower", "--dump-file", "l.mlir",
+           "-o", "m.divisi")
+    error = divisi("simulate", "l.mlir", exits=USAGE).err
+    assert "is not simulated: give the model" in error, error
+
+
 def stages_of(text):
     """{stage: operators} of the dump of a plan."""
     found = re.findall(r"spmd\.split<@g(\d+)", text)
@@ -81,8 +217,8 @@ def test_explain_says_what_stages_take_beside_each_other(divisi):
     line = ("explain", m.onnx, *m.shapes, "--cluster", "cpu:2", "--rewrite",
             "off")
     text = divisi(*line, *pipeline(2, 8), "--summary").out
-    assert ("pipeline          2 stages of equal size: the gap is not known"
-            in text)
+    assert ("pipeline          2 stages, 8 micro-batches, schedule stream: the "
+            "gap is not known" in text)
     [beside] = re.findall(r"on these 2 .* speed-up ([\d.]+),", text)
     assert re.search(r", of stages beside each other, whose work is [\d.]+ ms "
                      "in all", text)
@@ -109,9 +245,23 @@ def test_equal_options_give_equal_bytes(divisi):
     (["--devices", 2, *pipeline(3)], USAGE,
      "--pipeline-parallel-size is 3, and there are 2 devices"),
     (["--devices", 4096, *pipeline(4096)], USAGE,
-     "each stage needs one"),
+     "each chunk needs one"),
     (["--devices", 4, *pipeline(2), "--solver", "random"], USAGE,
      "the solver random makes no pipeline"),
+    (["--devices", 2, *pipeline(2, 1, "1f1b")], USAGE,
+     "--schedule 1f1b orders forward and backward steps"),
+    (["--devices", 2, *pipeline(2, 1, "dualpipe")], USAGE,
+     "--schedule dualpipe: there are auto, stream, gpipe, 1f1b"),
+    (["--devices", 2, "--schedule", "stream"], USAGE,
+     "--schedule is of a pipeline: give --pipeline-parallel-size, too"),
+    (["--devices", 2, "--num-stages-per-device", 2], USAGE,
+     "--num-stages-per-device is of a pipeline"),
+    (["--devices", 2, *pipeline(2, 1, "auto", 65)], USAGE,
+     "--num-stages-per-device is 65, expected 1 to 64"),
+    (["--devices", 2, *pipeline(2, 1, "1f1b", 2)], USAGE,
+     "--schedule 1f1b runs one stage per device"),
+    (["--devices", 2, *pipeline(2, 1, "wave", 3)], USAGE,
+     "so --num-stages-per-device is even, and 3 was given"),
     (["--devices", 2, *pipeline(1, 0)], USAGE,
      "--micro-batches 0: expected a number from 1 to 1024"),
 ], ids=lambda value: str(value)[:30] if isinstance(value, str) else "")
@@ -122,12 +272,69 @@ def test_what_cannot_be_a_pipeline(divisi, flags, code, message):
     assert message in result.err, result.err
 
 
-def test_clusters_of_several_kinds_have_no_equal_stages(divisi):
+def test_the_number_of_stages_is_searched(divisi):
+    """Of micro-batches, where it is not given: the fastest as simulated."""
     m = model("vit")
-    result = divisi("plan", m.onnx, *m.shapes, "--cluster",
-                    ROOT / "test" / "endtoend" / "Inputs" / "a100-v100.yaml",
-                    *pipeline(2), "-o", "p.mlir", exits=USAGE)
-    assert "makes equal stages" in result.err, result.err
+    line = ("simulate", m.onnx, *m.shapes, "--devices", 4, "--rewrite", "off",
+            "--micro-batches", 6, "--json")
+    times = {stages: json.loads(divisi(
+        *line, "--pipeline-parallel-size", stages).out)["entries"][0]
+        for stages in (1, 2, 4)}
+    times = {stages: entry["nanoseconds"] for stages, entry in times.items()}
+    [found] = json.loads(divisi(*line).out)["entries"]
+    assert found["nanoseconds"] == min(times.values()), times
+    divisi("plan", m.onnx, *m.shapes, "--devices", 4, "--micro-batches", 6,
+           "--schedule", "stream", "-o", "p.mlir")
+    assert len(stages_of(divisi.path("p.mlir").read_text())) > 1
+
+
+MIXED = ROOT / "test" / "endtoend" / "Inputs" / "a100-v100.yaml"
+
+
+def wide_layers(count, width):
+    """So many products of 1,024 rows, each with a weight of its own."""
+    random = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(random.standard_normal(
+        (width, width)).astype(np.float32) / width ** 0.5, f"w{i}")
+        for i in range(count)]
+    nodes = [helper.make_node(kind, inputs, [output], name=f"/l{i}/{kind}")
+             for i in range(count)
+             for kind, inputs, output in (
+                 ("MatMul", [f"h{i}", f"w{i}"], f"p{i}"),
+                 ("Relu", [f"p{i}"], f"h{i + 1}"))]
+    value = (helper.make_tensor_value_info(name, TensorProto.FLOAT,
+                                           (1024, width))
+             for name in ("h0", f"h{count}"))
+    return helper.make_model(helper.make_graph(
+        nodes, "wide", [next(value)], [next(value)], weights),
+        opset_imports=[helper.make_opsetid("", 17)])
+
+
+def test_slow_devices_get_fewer_layers(divisi):
+    """A stage of V100s beside one of A100s: faster than the A100s alone."""
+    onnx.save(wide_layers(24, 2048), divisi.path("m.onnx"))
+    times = {}
+    for name, flags in {
+            "a100": ("--devices", 4, "--micro-batches", 16),
+            "both": pipeline(2, 16)}.items():
+        divisi("plan", "m.onnx", "--cluster", MIXED, *flags, "--rewrite", "off",
+               "-o", "p.mlir")
+        [entry] = json.loads(divisi("simulate", "p.mlir", "--data", "m.onnx",
+                                    "--json").out)["entries"]
+        times[name] = entry["nanoseconds"]
+    counts = stages_of(divisi.path("p.mlir").read_text())
+    assert counts[0] > 1.2 * counts[1] > 0, counts
+    assert times["both"] < 0.9 * times["a100"], times
+    error = divisi("plan", "m.onnx", "--cluster", MIXED, *pipeline(3, 2), "-o",
+                   "p.mlir").err
+    assert "3 stages have 2 devices each: of the 8 that there are 2 stay idle" \
+        in error, error
+    for flags, message in [
+            (pipeline(2, 2, "auto", 2), "ask for several chunks a stage, and "
+             "the stages have devices of several kinds: leave them out")]:
+        error = divisi("plan", "m.onnx", "--cluster", MIXED, *flags, "-o",
+                       "p.mlir", exits=USAGE).err
+        assert message in error, error
 
 
 def test_models_that_have_no_batches(divisi):

@@ -125,7 +125,8 @@ def test_micro_batches_are_one_batch(divisi, name, count, devices):
     np.savez(divisi.path("part.npz"),
              **{k: v[:len(v) // count] for k, v in shapes.items()})
     divisi("compile", case.onnx, *case.flags()[2:], "--shapes-from", "part.npz",
-           "--micro-batches", count, "--devices", devices, "-o", "m.divisi")
+           "--micro-batches", count, "--pipeline-parallel-size", 1, "--devices",
+           devices, "-o", "m.divisi")
     check_steps(divisi.path("m.divisi"), case)
 
 
@@ -137,8 +138,8 @@ def test_running_statistics_follow_micro_batches(divisi, count):
              0)
     onnx_file = Trained("residual", "sgd").onnx
     divisi("compile", onnx_file, *flags, "-o", "one.divisi")
-    divisi("compile", onnx_file, *flags, "--micro-batches", count, "--devices",
-           2, "-o", "all.divisi")
+    divisi("compile", onnx_file, *flags, "--micro-batches", count,
+           "--pipeline-parallel-size", 1, "--devices", 2, "-o", "all.divisi")
     random = np.random.default_rng(1)
     images = random.standard_normal((8 * count, 3, 16, 16)).astype(np.float32)
     data = {"images": images, "labels": random.integers(0, 10, 8 * count)}

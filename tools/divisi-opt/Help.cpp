@@ -38,6 +38,7 @@ static constexpr StringLiteral kPasses[] = {
     "isolate-bodies",
     "nn-plan",
     "verify-plan",
+    "order-steps",
     "spmd-partition",
     "spmd-route",
     "split-ranks",

@@ -56,6 +56,7 @@ namespace divisi {
 struct InputFile;
 struct InstructionSet;
 struct LowerOptions;
+struct SimulatedEntry;
 
 /// Instead of a level: that of the instruction set of the machine that the
 /// module is planned for.
@@ -68,6 +69,8 @@ struct CompileOptions {
   TrainOptions train;         ///< Unused where IR is read.
   SharedRules rules;          ///< A user's own; unused where IR is read.
   int64_t microBatches = 1;   ///< How many batches a call takes.
+  /// Whether plan.pipelineStages is searched.
+  bool searchesStages = false;
   RewriteOptions rewrite;     ///< Unused where IR has been rewritten.
   PlanOptions plan;           ///< Unused where IR is planned already.
   /// Without the report and the device, which are set here.
@@ -175,6 +178,10 @@ public:
   /// kernels are known after Stage::Lower.
   Expected<Report> report();
 
+  /// What entries do when; the module is after Stage::Schedule and before
+  /// Stage::Lower. ExitCode::Usage for another module.
+  Expected<std::vector<SimulatedEntry>> simulate();
+
   /// The machine that the module is or will be planned for. ExitCode::Usage
   /// for one that there is not.
   Expected<Cluster> cluster();
@@ -244,6 +251,7 @@ private:
   class JointRewriting;
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
+  Status chooseStages();
   /// Before stage `next`: keeps what keepToLimit() may want.
   void keepOrder(Stage next);
   Status lowerInOrder(mlir::OwningOpRef<mlir::ModuleOp> inOrder);

@@ -67,7 +67,10 @@ struct GivenOptions {
   std::optional<int64_t> maxAxes;        ///< --max-axes
   std::optional<int64_t> dataParallel;   ///< --data-parallel-size
   std::optional<int64_t> tensorParallel; ///< --tensor-parallel-size
-  int64_t pipelineParallel = 1;          ///< --pipeline-parallel-size
+  /// --pipeline-parallel-size; without, one is searched for micro-batches.
+  std::optional<int64_t> pipelineParallel;
+  int64_t stagesPerDevice = 0;           ///< --num-stages-per-device
+  std::string schedule = "auto";         ///< --schedule
   int64_t microBatches = 1;              ///< --micro-batches
   int64_t batchDim = 0;                  ///< --batch-dim
   std::string memoryLimit;               ///< --memory-limit, `70GiB`.
@@ -93,6 +96,13 @@ struct GivenOptions {
   std::string weights = "embed";      ///< --weights, `embed` or `external`.
   std::vector<std::string> dumpAfter; ///< --dump-after, stages or `all`.
   std::string dumpTo;                 ///< --dump-to, a folder.
+
+  /// Whether the number of stages is searched: of so few micro-batches a
+  /// training step has each written out, as a pipeline needs them.
+  bool searchesStages() const {
+    constexpr int64_t kMost = 16;
+    return !pipelineParallel && microBatches > 1 && microBatches <= kMost;
+  }
 };
 
 /// The compilation that `given` asks for, without tensors and without those who

@@ -30,12 +30,14 @@ inline constexpr llvm::StringLiteral kScheduleAttr = "divisi.schedule";
 
 /// Of one entry, in nanoseconds.
 struct ScheduleRecord {
-  std::string entry;         ///< Its name.
+  std::string entry; ///< Its name.
   /// Of one run, collectives beside operators, and copies of inputs and outputs
   /// before and after.
   int64_t nanoseconds = 0;
   int64_t communication = 0; ///< All collectives, of the rank with the most.
   int64_t exposed = 0;       ///< What of it operators do not hide.
+  /// What collectives of weights fetch ahead of their use, in bytes.
+  int64_t fetchedAhead = 0;
   friend bool operator==(const ScheduleRecord &,
                          const ScheduleRecord &) = default;
 };

@@ -8,16 +8,16 @@
 //
 // A plan on the grid of one stage becomes one on a grid for each stage:
 //
-//   spmd.grid @g (x = 2)                     spmd.grid @g0 (x = 2)
-//   %h = nn.matmul … @g: n@x          ->     spmd.grid @g1 (x = 2) devices [2,
-//   3] %y = nn.matmul … @g: k@x                 %h = nn.matmul … @g0: n@x
-//                                            %y = nn.matmul … @g1: k@x
+//   spmd.grid @g (x = 2)               spmd.grid @g0 (x = 2) devices [0, 1]
+//                                      spmd.grid @g1 (x = 2) devices [2, 3]
+//   %h = nn.matmul … @g: n@x    ->     %h = nn.matmul … @g0: n@x
+//   %y = nn.matmul … @g: k@x           %y = nn.matmul … @g1: k@x
 //
-// All stages have equal sub-grids, so what an operator takes does not depend on
-// its stage. Operators of one node of the model, with all that training derives
-// from them and for all micro-batches, are on one stage; nodes are cut in the
-// order of the program such that the slowest stage is as fast as it can be
-// (Stages/StagePlanner.h).
+// All stages have sub-grids of one shape, each of devices of one kind. Operators
+// of one node of the model, with all that training derives from them and for
+// all micro-batches, are on one stage; nodes are cut in the order of the program
+// such that the slowest stage is as fast as it can be: one of slow devices gets
+// fewer (Stages/StagePlanner.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +27,42 @@
 #include "divisi/Support/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+
+#include <optional>
+#include <string>
 
 namespace divisi {
 
-/// Places what the plan in `module` has on its one grid on `stages` of that
-/// size. Fails with Usage where the cluster has fewer devices, or the program
-/// fewer nodes than stages.
-Status placeStages(mlir::ModuleOp module, int64_t stages);
+/// What is asked of a pipeline.
+struct PipelineRequest {
+  /// How many stages, each on an equal part of the devices; 1: no pipeline.
+  int64_t stages = 1;
+  /// Chunks of the model that a stage has; 0: as many as the schedule needs.
+  int64_t chunksPerStage = 0;
+  /// One of pipelineScheduleNames().
+  std::string schedule = "auto";
+  /// Bytes per device; without, what a device of the cluster has.
+  std::optional<int64_t> memoryLimit;
+
+  /// `chunksPerStage`, or what the schedule needs: 1 or 2.
+  int64_t numChunksPerStage() const;
+};
+
+/// What PipelineRequest::schedule may be: `auto`, the fastest found; `wave`,
+/// the same of chunks that go down and up the stages; `stream` of inference,
+/// and those of Stages/PipelineSchedule.h.
+llvm::ArrayRef<llvm::StringLiteral> pipelineScheduleNames();
+
+/// ExitCode::Usage if `request` contradicts itself.
+Status checkPipeline(const PipelineRequest &request);
+
+/// Places what the plan in `module` has on its one grid on as many of that size
+/// as `request` has stages, says which step operators belong to, and gives
+/// entries the order of a schedule (dialects/Pipe). Fails with Usage where the
+/// cluster has fewer devices, the program fewer nodes than chunks, or no steps
+/// for the schedule.
+Status placeStages(mlir::ModuleOp module, const PipelineRequest &request);
 
 } // namespace divisi
 

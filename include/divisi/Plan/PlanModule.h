@@ -14,6 +14,7 @@
 #define DIVISI_PLAN_PLANMODULE_H
 
 #include "divisi/Cluster/DeviceGrid.h"
+#include "divisi/Plan/PlaceStages.h"
 #include "divisi/Plan/PlanControl.h"
 #include "divisi/Search/Solvers.h"
 #include "divisi/Support/Status.h"
@@ -46,6 +47,10 @@ struct PlanOptions {
   /// How many stages a pipeline has, each on an equal part of the devices
   /// (PlaceStages.h); 1: there is none.
   int64_t pipelineStages = 1;
+  /// Of a pipeline: chunks of the model per stage, and the order of steps, as
+  /// PipelineRequest has them.
+  int64_t chunksPerStage = 0;
+  std::string schedule = "auto";
   /// The dimension of the inputs that data axes split.
   int64_t batchDim = 0;
   /// Bytes per device; without, what a device of the cluster has.
@@ -80,6 +85,9 @@ struct KindPeak {
   std::string kind;  ///< DeviceKind::name
   int64_t bytes = 0; ///< On the fullest of them.
 };
+
+/// What of `options` is about a pipeline.
+PipelineRequest pipelineOf(const PlanOptions &options);
 
 /// What came of it.
 struct PlanReport {

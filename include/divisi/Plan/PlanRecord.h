@@ -53,6 +53,9 @@ struct PlanRecord {
   /// if no solver has looked for one.
   std::optional<int64_t> lowerBound;
   std::optional<int64_t> stages;       ///< Of a pipeline, if there is one.
+  /// The name of its schedule, and micro-batches, of the first entry.
+  std::optional<std::string> schedule;
+  std::optional<int64_t> microBatches;
   int64_t grids = 0;                   ///< PlanReport::grids
   std::optional<int64_t> gridsLeftOut; ///< The same, if there are any.
   /// True if there are grids that are not even listed (leavesUnlisted), else
@@ -92,6 +95,8 @@ void forEachField(Record &record, Field field) {
   field("nanoseconds", record.nanoseconds);
   field("lower_bound", record.lowerBound);
   field("stages", record.stages);
+  field("schedule", record.schedule);
+  field("micro_batches", record.microBatches);
   field("grids", record.grids);
   field("grids_left_out", record.gridsLeftOut);
   field("leaves_unlisted", record.leavesUnlisted);

@@ -49,6 +49,8 @@ struct PipelineStep {
 
 /// `F3`, `B3`, `I3`, `W3`, with the chunk before it if `withChunk`: `2.F3`.
 std::string toString(const PipelineStep &step, bool withChunk);
+/// What toString() writes of a step with its chunk; nothing if it is not that.
+std::optional<PipelineStep> parseStep(std::string_view text);
 
 /// Which steps each stage runs, and in which order.
 struct PipelineSchedule {

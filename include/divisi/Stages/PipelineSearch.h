@@ -26,6 +26,9 @@
 
 namespace divisi {
 
+/// The name of an order that no paper has.
+inline constexpr const char *kFoundSchedule = "found";
+
 /// What a list scheduler prefers.
 struct ListPolicy {
   /// Forward steps before backward ones, where both are ready.

@@ -1,0 +1,132 @@
+//===- StepLabels.cpp - Which step an operator belongs to -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepLabels.h"
+
+#include "dialects/NN/Batches.h"
+#include "dialects/NN/Locations.h"
+#include "dialects/Pipe/Pipe.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace divisi::plan {
+
+namespace {
+
+/// Labels one entry. One use.
+class StepLabeller {
+public:
+  StepLabeller(func::FuncOp entry,
+               const llvm::DenseMap<Operation *, int64_t> &chunks)
+      : entry_(entry), chunks_(chunks) {}
+
+  StepKinds run();
+
+private:
+  void findBatches();
+  void findForward();
+  void findReach();
+
+  static constexpr int64_t kNone = -1, kSeveral = -2;
+  func::FuncOp entry_;
+  const llvm::DenseMap<Operation *, int64_t> &chunks_;
+  StepKinds kinds_;
+  llvm::DenseMap<Operation *, int64_t> batches_; ///< Or kNone, kSeveral.
+  llvm::DenseSet<Operation *> forward_;
+  /// Of backward operators: the first chunk that goes on with them.
+  llvm::DenseMap<Operation *, int64_t> reach_;
+};
+
+} // namespace
+
+void StepLabeller::findBatches() {
+  for (auto slice : entry_.front().getOps<nn::SliceOp>()) {
+    if (std::optional<nn::BatchPart> part = nn::batchOf(slice)) {
+      kinds_.numMicroBatches = std::max(kinds_.numMicroBatches, part->count);
+    }
+  }
+  llvm::DenseMap<Value, int64_t> arguments;
+  for (BlockArgument argument : entry_.getArguments()) {
+    arguments[argument] = kinds_.numMicroBatches == 1 ? 0 : kNone;
+  }
+  for (Operation &op : entry_.front()) {
+    int64_t batch = kNone;
+    for (Value operand : op.getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      int64_t own = maker ? batches_.lookup(maker) : arguments.lookup(operand);
+      if (own != kNone) {
+        batch = batch == kNone || batch == own ? own : kSeveral;
+      }
+    }
+    auto slice = dyn_cast<nn::SliceOp>(op);
+    std::optional<nn::BatchPart> part =
+        slice ? nn::batchOf(slice) : std::nullopt;
+    batches_[&op] =
+        part && part->count == kinds_.numMicroBatches ? part->number : batch;
+  }
+}
+
+void StepLabeller::findForward() {
+  Operation *end = entry_.front().getTerminator();
+  kinds_.isTraining = end->getNumOperands() > 0 &&
+                      llvm::any_of(entry_.front(), [](Operation &op) {
+                        return StringRef(nn::nodeName(op.getLoc()))
+                            .ends_with(nn::kGradientSuffix);
+                      });
+  if (!kinds_.isTraining) {
+    return;
+  }
+  SmallVector<Value> list{end->getOperand(0)};
+  while (!list.empty()) {
+    Operation *maker = list.pop_back_val().getDefiningOp();
+    if (maker && forward_.insert(maker).second) {
+      llvm::append_range(list, maker->getOperands());
+    }
+  }
+}
+
+void StepLabeller::findReach() {
+  for (Operation &op : llvm::reverse(entry_.front())) {
+    int64_t chunk = chunks_.lookup(&op);
+    for (Operation *user : op.getUsers()) {
+      if (batches_.lookup(user) >= 0 && !forward_.contains(user)) {
+        chunk = std::min(chunk, reach_.lookup(user));
+      }
+    }
+    reach_[&op] = chunk;
+  }
+}
+
+StepKinds StepLabeller::run() {
+  findBatches();
+  findForward();
+  findReach();
+  for (Operation &op : entry_.front().without_terminator()) {
+    int64_t batch = batches_.lookup(&op);
+    if (batch < 0 || isa<nn::UpdateOp>(op)) {
+      continue;
+    }
+    int64_t chunk = chunks_.lookup(&op);
+    Phase phase = Phase::Forward;
+    if (kinds_.isTraining && !forward_.contains(&op)) {
+      phase = reach_.lookup(&op) < chunk ? Phase::InputGradient
+                                         : Phase::WeightGradient;
+    }
+    pipe::setStep(&op, {size_t(chunk), size_t(batch), phase});
+  }
+  return kinds_;
+}
+
+StepKinds labelSteps(func::FuncOp entry,
+                     const llvm::DenseMap<Operation *, int64_t> &chunks) {
+  return StepLabeller(entry, chunks).run();
+}
+
+} // namespace divisi::plan
