@@ -20,7 +20,6 @@
 #include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Plan/DropPlan.h"
 #include "divisi/Plan/PlanRecord.h"
-#include "divisi/Schedule/SimulateEntry.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Lower/RemakeCode.h"
@@ -383,19 +382,6 @@ Expected<Report> Compilation::report() {
     }
   }
   return report;
-}
-
-Expected<std::vector<SimulatedEntry>> Compilation::simulate() {
-  if (stage_ != Stage::Schedule) {
-    return Status(ExitCode::Usage,
-                  ("a module after the stage " + stringifyStage(stage_) +
-                   " is not simulated: give the model, or a dump of a stage up "
-                   "to schedule")
-                      .str());
-  }
-  Expected<Cluster> machine = cluster();
-  return machine ? simulateEntries(*module_, *machine)
-                 : Expected<std::vector<SimulatedEntry>>(machine.status());
 }
 
 void Compilation::remakeForeignCode() {

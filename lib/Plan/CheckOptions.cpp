@@ -10,6 +10,15 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+namespace divisi {
+
+PipelineRequest pipelineOf(const PlanOptions &options) {
+  return {options.pipelineStages, options.chunksPerStage, options.schedule,
+          options.memoryLimit};
+}
+
+} // namespace divisi
+
 namespace divisi::plan {
 
 Status checkOptions(const PlanOptions &options) {

@@ -367,26 +367,8 @@ static void addWarnings(const PlanningInputs &inputs,
   if (auto note = noteAxisNames(options.grid.mesh, inputs.devices)) {
     report.notes.push_back(*note);
   }
-  int64_t used = inputs.devices.grid.numPositions();
-  int64_t all = options.grid.devices.value_or(inputs.cluster.numDevices());
-  int64_t asked = all / options.pipelineStages;
-  if (int64_t left = all % options.pipelineStages; left != 0) {
-    report.notes.push_back(
-        std::to_string(options.pipelineStages) + " stages have " +
-        std::to_string(asked) + " devices each: of the " + std::to_string(all) +
-        " that there are " + std::to_string(left) + " stay idle");
-  }
-  if (options.grid.mesh.empty() && used < asked) {
-    report.notes.push_back("the plan is for " + std::to_string(used) + " of " +
-                           std::to_string(asked) +
-                           " devices and leaves the others idle: no plan that "
-                           "was found for all of them is faster");
-  }
-}
-
-PipelineRequest pipelineOf(const PlanOptions &options) {
-  return {options.pipelineStages, options.chunksPerStage, options.schedule,
-          options.memoryLimit};
+  llvm::append_range(report.notes,
+                     noteIdle(inputs.cluster, inputs.devices, options));
 }
 
 Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {

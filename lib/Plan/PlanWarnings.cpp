@@ -261,6 +261,28 @@ std::optional<std::string> noteStates(const Dataflow &dataflow,
       .str();
 }
 
+std::vector<std::string> noteIdle(const Cluster &cluster,
+                                  const DeviceGrid &devices,
+                                  const PlanOptions &options) {
+  std::vector<std::string> notes;
+  int64_t used = devices.grid.numPositions();
+  int64_t all = options.grid.devices.value_or(cluster.numDevices());
+  int64_t asked = all / options.pipelineStages;
+  if (int64_t left = all % options.pipelineStages; left != 0) {
+    notes.push_back(std::to_string(options.pipelineStages) + " stages have " +
+                    std::to_string(asked) + " devices each: of the " +
+                    std::to_string(all) + " that there are " +
+                    std::to_string(left) + " stay idle");
+  }
+  if (options.grid.mesh.empty() && used < asked) {
+    notes.push_back("the plan is for " + std::to_string(used) + " of " +
+                    std::to_string(asked) +
+                    " devices and leaves the others idle: no plan that was "
+                    "found for all of them is faster");
+  }
+  return notes;
+}
+
 std::optional<std::string> noteAxisNames(const std::string &mesh,
                                          const DeviceGrid &devices) {
   if (!llvm::StringRef(mesh).contains('=')) {

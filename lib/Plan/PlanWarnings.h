@@ -41,6 +41,11 @@ std::optional<std::string> noteStates(const Dataflow &dataflow,
                                       const Grid &grid,
                                       const std::vector<uint32_t> &assignment);
 
+/// Which of the devices that were asked for a plan on `devices` leaves idle.
+std::vector<std::string> noteIdle(const Cluster &cluster,
+                                  const DeviceGrid &devices,
+                                  const PlanOptions &options);
+
 /// Which names of axes constrain and which do not, if `mesh` has names.
 std::optional<std::string> noteAxisNames(const std::string &mesh,
                                          const DeviceGrid &devices);

@@ -59,10 +59,9 @@ static void printFewer(const Report &report, raw_ostream &os) {
   if (std::optional<ReportComparison> best = fasterOnFewer(report)) {
     double factor = double(report.runNanoseconds()) /
                     double(std::max<int64_t>(best->nanoseconds, 1));
-    line(os, "") << "this plan is slower than the one on "
-                 << countDevices(best->devices) << ": --devices "
-                 << best->devices << " is predicted "
-                 << formatv("{0:F2}", factor) << " times as fast\n";
+    line(os, "") << formatv("this plan is slower than the one on {0}: "
+                            "--devices {1} is predicted {2:F2} times as fast\n",
+                            countDevices(best->devices), best->devices, factor);
   }
 }
 
@@ -70,11 +69,10 @@ static void printFewer(const Report &report, raw_ostream &os) {
 static void printSchedule(const Report &report, raw_ostream &os) {
   ScheduleRecord sum = report.allSchedules();
   if (sum.communication > 0) {
-    line(os, "overlapping")
-        << formatTime(sum.nanoseconds) << ": of "
-        << formatTime(sum.communication) << " of communication "
-        << formatTime(sum.communication - sum.exposed) << " hidden, "
-        << formatTime(sum.exposed) << " exposed\n";
+    line(os, "overlapping") << formatv(
+        "{0}: of {1} of communication {2} hidden, {3} exposed\n",
+        formatTime(sum.nanoseconds), formatTime(sum.communication),
+        formatTime(sum.communication - sum.exposed), formatTime(sum.exposed));
   }
 }
 
@@ -161,11 +159,10 @@ static void printQuality(const Report &report, raw_ostream &os) {
     }
     os << "\n";
   } else if (plan.stages) {
-    line(os, "pipeline") << *plan.stages << " stages, "
-                         << plan.microBatches.value_or(1)
-                         << " micro-batches, schedule "
-                         << plan.schedule.value_or("of its own")
-                         << ": the gap is not known\n";
+    line(os, "pipeline") << formatv(
+        "{0} stages, {1} micro-batches, schedule {2}: the gap is not known\n",
+        *plan.stages, plan.microBatches.value_or(1),
+        plan.schedule.value_or("given"));
   } else if (!plan.lowerBound) {
     line(os, "plan") << "drawn at random from seed " << plan.seed
                      << ": the gap is not known\n";

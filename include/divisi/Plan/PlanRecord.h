@@ -53,7 +53,7 @@ struct PlanRecord {
   /// if no solver has looked for one.
   std::optional<int64_t> lowerBound;
   std::optional<int64_t> stages;       ///< Of a pipeline, if there is one.
-  /// The name of its schedule, and micro-batches, of the first entry.
+  /// Then the name of its schedule, and micro-batches, of the first entry.
   std::optional<std::string> schedule;
   std::optional<int64_t> microBatches;
   int64_t grids = 0;                   ///< PlanReport::grids
