@@ -10,6 +10,7 @@
 
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
+#include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
 
@@ -112,6 +113,12 @@ void PlanDropper::visitValues(func::FuncOp function, unsigned count,
 void PlanDropper::visitFunction(func::FuncOp function) {
   visitValues(function, function.getNumArguments(), true);
   visitValues(function, function.getNumResults(), false);
+  drops_.push_back([=]() mutable {
+    // Operators stay where they are: any order of them is right.
+    function->removeAttr(pipe::PipeDialect::kSchedule);
+    function.getBody().walk(
+        [](Operation *op) { op->removeAttr(pipe::PipeDialect::kStep); });
+  });
   function.getBody().walk([&](Operation *op) {
     if (!op->hasAttr(spmd::SPMDDialect::kSplit) &&
         !op->hasAttr(spmd::SPMDDialect::kPlaces) &&

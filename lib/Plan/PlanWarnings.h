@@ -11,6 +11,7 @@
 
 #include "ProblemBuilder.h"
 #include "divisi/Plan/ModuleDataflow.h"
+#include "divisi/Plan/PlanModule.h"
 
 #include <string>
 #include <vector>

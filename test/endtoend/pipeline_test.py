@@ -131,6 +131,18 @@ def test_an_order_is_edited_and_resumed(divisi):
     assert "0.B0" in error and "0.F0" in error, error
 
 
+def test_a_plan_is_dropped_with_its_schedule(divisi):
+    m = model("gpt2")
+    divisi("plan", m.onnx, *m.shapes, "--devices", 2, *pipeline(2, 2), "-o",
+           "p.mlir")
+    divisi("plan", "p.mlir", "--data", m.onnx, "--replan", "--devices", 2, "-o",
+           "q.mlir")
+    text = divisi.path("q.mlir").read_text()
+    assert "pipe." in divisi.path("p.mlir").read_text()
+    assert "pipe." not in text
+    assert stages_of(text) == {}
+
+
 def test_simulate_says_what_devices_do(divisi):
     """Gaps of GPipe are those of its closed form; 1F1B holds less."""
     case = Trained("gpt2", "sgd")
