@@ -210,10 +210,9 @@ static std::vector<int64_t> roomOf(func::FuncOp entry,
   return room;
 }
 
-static Expected<PipelineSchedule> searchOrder(func::FuncOp entry,
-                                              const StepKinds &kinds,
-                                              const PipelineRequest &request,
-                                              const Cluster &cluster) {
+static PipelineSchedule searchOrder(func::FuncOp entry, const StepKinds &kinds,
+                                    const PipelineRequest &request,
+                                    const Cluster &cluster) {
   std::vector<size_t> stageOf = stagesOfChunks(request);
   auto count = size_t(kinds.numMicroBatches);
   std::vector<ChunkCost> costs =
@@ -223,10 +222,7 @@ static Expected<PipelineSchedule> searchOrder(func::FuncOp entry,
   ListPolicy lean{.splits = false, .fill = 0};
   std::optional<PipelineSchedule> least =
       listSchedule(stageOf, count, costs, all, lean);
-  if (!least) {
-    return makeError(ExitCode::Infeasible, "no order of ", count,
-                     " micro-batches on ", request.stages, " stages is found");
-  }
+  assert(least && "without limits there is an order");
   std::optional<FoundSchedule> found =
       searchSchedule(stageOf, count, costs,
                      roomOf(entry, request, simulate(*least, costs), cluster));

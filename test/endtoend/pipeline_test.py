@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from train_test import check_steps, package
 from trained_models import Trained
 
-USAGE, CONTENT = 2, 4
+USAGE, CONTENT, INFEASIBLE = 2, 4, 6
 NAMES = ["gpt2", "t5", "resnet", "bert", "llama", "vit", "segformer"]
 # Devices, stages, batches in a call.
 SHAPES = [(4, 2, 4), (3, 3, 3), (2, 2, 1), (1, 1, 2), (2, 2, 4), (4, 4, 8)]
@@ -131,6 +131,14 @@ def test_an_order_is_edited_and_resumed(divisi):
     assert "0.B0" in error and "0.F0" in error, error
 
 
+def test_streams_are_of_inference(divisi):
+    case = Trained("gpt2", "sgd")
+    error = divisi("plan", case.onnx, *case.flags(), "--devices", 2,
+                   *pipeline(2, 2, "stream"), "-o", "p.mlir", exits=USAGE).err
+    assert ("--schedule stream orders forward steps, and the program has "
+            "backward steps: use 1f1b, or leave it out") in error, error
+
+
 def test_a_plan_is_dropped_with_its_schedule(divisi):
     m = model("gpt2")
     divisi("plan", m.onnx, *m.shapes, "--devices", 2, *pipeline(2, 2), "-o",
@@ -152,7 +160,12 @@ def test_simulate_says_what_devices_do(divisi):
                 "--rewrite", "off", *pipeline(2, 8, schedule))
         text = divisi(*line, "-o", "t.json").out
         assert re.search(r"entry @train_step: [\d.]+ [mu]?s, idle [\d.]+ % of "
-                         "it", text)
+                         r"it\n  ranks 0: operators .* %\), exposed "
+                         r"communication .* %\), idle .* %\); tensors .* at the "
+                         r"peak\n    \d+", text), text
+        assert ("  0, 1, ...: forward phase of that micro-batch; a, b, ...: "
+                "backward phase of the first, the second; +: operators; -: "
+                "communication; .: nothing") in text
         assert re.search(r"\n  0 +\|0[^|]{63}\|\n  1 +\|[.-][^|]{63}\|",
                          text), text
         [facts[schedule]] = json.loads(divisi(*line, "--json").out)["entries"]
@@ -197,6 +210,14 @@ def test_simulate_puts_a_measured_trace_beside(divisi):
     assert "--measured is for the trace: name that by -o" in error, error
     divisi.path("l.mlir").write_text(
         divisi("compile", *line, "--dump-after", "lower", "-o", "-").out)
+    one = "(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    divisi.path("two.mlir").write_text(f"func.func @a{one}\nfunc.func @b{one}")
+    error = divisi("simulate", "two.mlir", "-o", "t.json", exits=USAGE).err
+    assert ("-o writes the events of one entry, and there are 2: name one by "
+            "--entry") in error, error
+    divisi("simulate", "two.mlir", "-o", "t.json", "--entry", "b")
+    error = divisi("simulate", "two.mlir", "--entry", "c", exits=USAGE).err
+    assert "no entry 'c'; there are a, b" in error, error
     error = divisi("simulate", "l.mlir", exits=USAGE).err
     assert "is not simulated: give the model" in error, error
 
@@ -273,6 +294,9 @@ def test_equal_options_give_equal_bytes(divisi):
      "--schedule 1f1b runs one stage per device"),
     (["--devices", 2, *pipeline(2, 1, "wave", 3)], USAGE,
      "so --num-stages-per-device is even, and 3 was given"),
+    (["--devices", 2, *pipeline(2), "--memory-limit", "10KiB"], INFEASIBLE,
+     "10240 bytes per device (--memory-limit), which is 20480 for all stages "
+     "together"),
     (["--devices", 2, *pipeline(1, 0)], USAGE,
      "--micro-batches 0: expected a number from 1 to 1024"),
 ], ids=lambda value: str(value)[:30] if isinstance(value, str) else "")
@@ -344,6 +368,9 @@ def test_slow_devices_get_fewer_layers(divisi):
     assert "3 stages have 2 devices each: of the 8 that there are 2 stay idle" \
         in error, error
     for flags, message in [
+            ((*pipeline(2), "--mesh", 5), "the cluster a100-v100 has room for 0 "
+             "stages of 5 devices of one kind each: take more stages, or fewer "
+             "devices"),
             (pipeline(2, 2, "auto", 2), "ask for several chunks a stage, and "
              "the stages have devices of several kinds: leave them out")]:
         error = divisi("plan", "m.onnx", "--cluster", MIXED, *flags, "-o",

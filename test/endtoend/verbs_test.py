@@ -63,6 +63,8 @@ def test_overview_lists_the_verbs(divisi):
          "of two alternately",
          "explain         show the predicted performance of a plan: of a model, a "
          "dump, or an artifact",
+         "simulate        show when devices do what under a plan, and write it as "
+         "a trace",
          "cluster         print the description of a machine as YAML, to edit and "
          "plan for",
          "prove           check whether substitution rules are true: those of a "

@@ -56,3 +56,11 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = nn.relu %x {pipe.stage = 1} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{pipe.schedule: expected on a function}}
+  %0 = nn.relu %x {pipe.schedule = {}} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
