@@ -26,10 +26,11 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def gpt3(folder, generated):
     """On 8 nodes of 8. 17 GB of weights have to be shared by a node, as the 350
-    of all 96 layers would where a device has 80."""
+    of all 96 layers would where a device has 80; 0.9 GiB of the limit are for
+    contexts and NCCL."""
     m = generated("gpt3.py", "--layers", 2, "--dtype", "f32", "--weightless")
     return plan_of(folder, m, "--cluster", "dgx-h100:64",
-                   "--memory-limit", "2.8GiB")
+                   "--memory-limit", "3.7GiB")
 
 
 def test_batch_is_split_across_nodes_and_little_else(gpt3):
