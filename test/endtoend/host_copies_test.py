@@ -110,7 +110,8 @@ def test_a_processor_copies_nothing(divisi, generated):
 
 
 @pytest.mark.sample()
-@pytest.mark.parametrize("limit", ["120MiB", "60MiB"])
+# Of it 514 MiB are for the context of a GPU and its code.
+@pytest.mark.parametrize("limit", ["634MiB", "574MiB"])
 def test_weights_that_are_gathered_never_pass_the_host(divisi, generated, limit):
     """Those do not fit at once: each device has a part, whatever moves it."""
     m = generated("gpt2.py", "--layers", 3, "--width", 384, "--heads", 6,

@@ -391,7 +391,7 @@ def test_options_of_training_alone(divisi):
 
 
 NO_STEPS = [
-    ("gpt2", ["--labels", "input_ids"],
+    ("gpt2", ["--labels", "input_ids", "--shape", "input_ids=8x16"],
      "has an input 'input_ids' already; give --labels another name"),
     ("gpt2", ["--loss", "output"],
      "for its loss, expected one number; --loss-of names the output"),
