@@ -105,8 +105,11 @@ private:
   void keep(std::optional<int64_t> before);
 
   Compilation &source_;
-  /// That are planned: as planning may take three times as long.
-  static constexpr int kMostPrograms = 3;
+  /// That are planned, on few grids and on many: planning may take three times
+  /// as long, and on many grids another program's plan takes up to twice that
+  /// of the first.
+  static constexpr int kMostPrograms = 3, kMostOnMany = 2;
+  static constexpr int64_t kManyGrids = 16;
   int numPlanned_ = 0;
   double longest_ = 0; ///< Seconds that a plan took.
   bool isCut_ = false; ///< Whether time or a person ended it.
@@ -144,6 +147,9 @@ Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program) {
   // People hear of one search, and of the plan that is taken.
   PlanControl &control = copy->options_.plan.control;
   control.onProgress = best_ ? nullptr : control.onProgress;
+  if (best_) {
+    control.below = best_->nanoseconds;
+  }
   control.onPlan = [&](const PlanReport &report) { planned.report = report; };
   Status status = copy->planToFit();
   longest_ = std::max(longest_, steadySeconds() - begin);
@@ -237,7 +243,8 @@ Status Compilation::JointRewriting::run() {
       source_.options_.plan.grid.devices.value_or(machine->numDevices());
   DeviceKind kind = fastestKind(*machine);
   for (int64_t count = 1; count <= devices; count *= 4) {
-    if (numPlanned_ == kMostPrograms || isOver()) {
+    bool areMany = best_ && best_->report.grids >= kManyGrids;
+    if (numPlanned_ >= (areMany ? kMostOnMany : kMostPrograms) || isOver()) {
       break;
     }
     if (Status status = tryOther(joined(kind, count)); !status.isOk()) {

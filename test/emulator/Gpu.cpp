@@ -368,14 +368,24 @@ void Gpus::finish(Stream &stream, std::unique_lock<std::mutex> *lock) {
 }
 
 void Gpus::synchronize(int device, const std::string &call) {
-  for (const auto &stream : streams_) {
-    bool waits = stream->device == device &&
-                 std::ranges::any_of(stream->works, [](const auto &work) {
-                   return work.joint && !work.joint->isOver();
-                 });
-    if (waits) {
+  auto waits = [&](const auto &stream) {
+    return stream->device == device &&
+           std::ranges::any_of(stream->works, [](const auto &work) {
+             return work.joint && !work.joint->isOver();
+           });
+  };
+  // Ranks of another session may still come; who waits for this call does not.
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (std::ranges::any_of(streams_, waits)) {
+    if (std::chrono::steady_clock::now() > end) {
       fail(call + " waits for all work of device " + std::to_string(device) +
            ", of which a collective waits for other ranks");
+      return;
+    }
+    if (!step()) {
+      mutex.unlock(); // the caller holds it
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      mutex.lock();
     }
   }
 }

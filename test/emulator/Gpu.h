@@ -131,7 +131,8 @@ public:
 
   /// To be told of each call that waits for all work of the device, as
   /// documented or through what it allocates: wrong while some of it waits for
-  /// other ranks, who may not come before the call returns.
+  /// other ranks who do not come, as they would after the call alone. Called
+  /// with the mutex, which is free in between.
   void synchronize(int device, const std::string &call);
   /// Waits for all work of the device, as synchronize() says.
   void drain(int device, std::unique_lock<std::mutex> &lock);

@@ -50,5 +50,8 @@ def test_sessions_share_weights(name, folder):
             told["counted"], zip(*told["steps"])):
         own = counted - shared  # what each session has besides
         assert own >= sent
-        assert (one, two, again) == (counted, counted + own, counted)
-        assert (none, four, end) == (0, shared + 4 * own, 0)
+        joined = two - one - own  # what NCCL takes for a session
+        code = one - counted - joined  # once for all of them
+        assert joined >= 0 and code >= 0
+        assert (again, none, end) == (counted + code + joined, 0, 0)
+        assert four == shared + 4 * (own + joined) + code
