@@ -147,9 +147,6 @@ Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program) {
   // People hear of one search, and of the plan that is taken.
   PlanControl &control = copy->options_.plan.control;
   control.onProgress = best_ ? nullptr : control.onProgress;
-  if (best_) {
-    control.below = best_->nanoseconds;
-  }
   control.onPlan = [&](const PlanReport &report) { planned.report = report; };
   Status status = copy->planToFit();
   longest_ = std::max(longest_, steadySeconds() - begin);

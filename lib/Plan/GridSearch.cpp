@@ -72,11 +72,7 @@ search::Wide GridSearch::cutoff(double gap) const {
 }
 
 bool GridSearch::mayWin(const Candidate &grid, double gap) const {
-  std::optional<int64_t> below = options_.control.below;
-  if (best_) {
-    below = nanosecondsOf(cutoff(gap));
-  }
-  return !below || grid.bound < *below;
+  return !best_ || grid.bound < nanosecondsOf(cutoff(gap));
 }
 
 PlanningInputs GridSearch::inputsOf(const Candidate &grid) const {
@@ -113,8 +109,6 @@ search::Options GridSearch::solverOptions(int64_t work,
   }
   if (best_) {
     solver.cutoff = cutoff(options_.gap);
-  } else if (options_.control.below) {
-    solver.cutoff = costOf(*options_.control.below);
   }
   return solver;
 }
@@ -143,11 +137,8 @@ void GridSearch::take(Look &look) const {
   if (grids_.size() > 1 && !isLarge()) {
     request.routers = routers_.get();
   }
-  request.below = options_.control.below;
   if (best_) {
     request.below = nanosecondsOf(best_->outcome.solution.cost);
-  }
-  if (request.below) {
     request.least = grid.least;
   }
   look.fit = solveView(inputsOf(grid), options, solver_, look.asked,

@@ -24,16 +24,13 @@ struct PlanReport;
 /// search::Progress::by of lines about the problem, before it is solved.
 inline constexpr std::string_view kBuildingProblem = "problem";
 
-/// How a plan may be cut short, and who hears of it. Unless it strikes, and but
-/// for `below`, it decides nothing: the plan is the same with it and without.
+/// How a plan may be cut short, and who hears of it. Unless it strikes, it
+/// decides nothing: the plan is the same with it and without.
 struct PlanControl {
   /// Becomes true from outside (a signal): the best plan so far is kept.
   search::StopSignal stop;
   /// std::chrono::steady_clock, in seconds, after which the same is done.
   std::optional<double> deadline;
-  /// Plans that take as many nanoseconds are of no use: where there is none of
-  /// less, planning may fail with NoPlan, as soon as that is known.
-  std::optional<int64_t> below;
   /// Told what the planner knows: while the problem is built (`by` is
   /// kBuildingProblem then, and there is no cost) and while it is solved.
   std::function<void(const search::Progress &)> onProgress;
