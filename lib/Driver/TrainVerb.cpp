@@ -283,7 +283,7 @@ Status TrainVerb::train(const LoadedEntry &loaded, const rt::DataFolder &folder,
       sayNote() << "step " << now_.step << " is done already; --steps counts "
                 << "from the first";
     }
-    return {};
+    return checkpoints.save(now_); // it is there: removes those before
   }
   if (onNonfinite_ == "skip") {
     loop.skipNonfinite();

@@ -48,6 +48,11 @@ def test_what_resumes_goes_on_as_if_nothing_were(ready):
             ([], USAGE, "there is a checkpoint already, 'm.checkpoints/step-"
                         "0000000020'; --resume goes on from it")]:
         assert message in train(ready, "--steps", 20, *flags, exits=code).err
+    # A run that is killed before it removes the last one leaves that.
+    shutil.copytree(ready.path("m.checkpoints/step-0000000020"),
+                    ready.path("m.checkpoints/step-0000000016"))
+    train(ready, "--steps", 20, "--resume", "--keep", 1)
+    assert checkpoints(ready) == ["step-0000000020"]
     write_data(ready.path("data"), count=96)
     assert ("the data had 100 samples and has 96: training goes on with epoch 2"
             in train(ready, "--steps", 21, "--resume").err)
