@@ -70,12 +70,13 @@ def test_gpus_hold_what_is_said(divisi, name):
         assert bytes == pytest.approx(device["own_bytes"], rel=TOLERANCE)
     # Beside that: to the byte, but for code, of which whole pieces are said, and
     # a communicator of all that is said to be a part of one. One product alone has
-    # no code of ours.
+    # no code of ours, and its devices do not meet.
     for number, device in enumerate(said):
         assert contexts[number] == device["context_bytes"] > 0
         assert 0 <= modules[number] <= device["module_bytes"]
         assert 0 <= device["nccl_bytes"] - nccl[number] <= PART + PIECE
-        assert (nccl[number] > 0) == (len(said) > 1)
+        meets = not name.startswith("wide") and len(said) > 1
+        assert (nccl[number] > 0) == meets
     assert sum(held) >= 64e6 / 2
     if name in OF_ALL:
         pinned = max(device["workspace_bytes"] for device in said)
