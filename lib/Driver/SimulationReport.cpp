@@ -23,13 +23,11 @@ static constexpr size_t kColumns = 64;
 static constexpr int64_t kFirstProcess = 100'000;
 
 double divisi::bubbleOf(const SimulatedEntry &entry) {
-  int64_t idle = 0;
+  int64_t idle = 0, ranks = 0;
   for (const SimulatedProgram &program : entry.programs) {
-    idle += program.idle * int64_t(program.ranks.size());
-  }
-  int64_t ranks = 0;
-  for (const SimulatedProgram &program : entry.programs) {
-    ranks += int64_t(program.ranks.size());
+    auto count = int64_t(program.ranks.size());
+    idle += program.idle * count;
+    ranks += count;
   }
   double all = double(entry.nanoseconds) * double(ranks);
   return all > 0 ? double(idle) / all : 0;

@@ -3,14 +3,13 @@ there."""
 
 import re
 import time
-from functools import partial
 
 import numpy as np
 import pytest
 from conftest import assert_close, load
 from cuda_programs_test import (DEVICES, INTERLEAVINGS,  # noqa: F401
                                 _needs_emulator, compile_program, run)
-from cuda_test import DEVICE, GPU, HAS_NCCL, emulator, leave_out_waits, waits_of
+from cuda_test import DEVICE, GPU, HAS_NCCL, emulator, leave_out_later_waits
 from launched import SLACK
 from loop_programs import (NESTED, STEPS, jacobi, jacobi_tensors, lstm,
                            lstm_tensors, nested_tensors, run_jacobi, run_lstm,
@@ -187,14 +186,7 @@ def test_a_wait_that_is_left_out_is_reported(divisi, compile_loops):
     w, r, x = lstm_tensors()
     compile_loops(lstm(2, True), 2, (w, r))
     np.savez(divisi.path("in.npz"), x=x)
-
-    def run(runs, **settings):
-        return divisi("run", "g.divisi", "--inputs", "in.npz", "--repeat", runs,
-                      "--no-graphs", "-o", "out.npz", exits=None,
-                      env=emulator(**settings))
-
-    first = waits_of(divisi, partial(run, 1))
-    reported, implied = leave_out_waits(partial(run, 2), 40, 15, behind=first)
+    reported, implied = leave_out_later_waits(divisi, "in.npz", 40, 15)
     print(f"counted: waits left out of a loop: {reported} reported as races, "
           f"{implied} that others imply")
 

@@ -2,14 +2,13 @@
 in bf16, of a GPT-2 of its real size, and in many more interleavings."""
 
 import json
-from functools import partial
 
 import numpy as np
 import pytest
 from conftest import assert_close, load, model
 from cuda_test import (DEVICE, EMULATOR, GPU, HAS_CONVOLUTIONS, HAS_PRODUCTS,
-                       MODELS, PLANS, emulator, leave_out_waits,
-                       waits_of)
+                       MODELS, PLANS, emulator,
+                       leave_out_later_waits)
 from plans_test import by_rows
 from programs_test import batch, forward, program, train
 from quantized_models import MODELS as QUANTIZED
@@ -157,14 +156,7 @@ def test_waits_that_are_left_out_are_reported(divisi, name):
     m = model(name)
     divisi("compile", m.onnx, *m.shapes, *PLANS["found"], *GPU, "-o",
            "g.divisi")
-
-    def run(runs, **settings):
-        return divisi("run", "g.divisi", "--inputs", m.inputs, "--repeat", runs,
-                      "--no-graphs", "-o", "out.npz", exits=None,
-                      env=emulator(**settings))
-
-    first = waits_of(divisi, partial(run, 1))
-    reported, implied = leave_out_waits(partial(run, 2), 8, 2, behind=first)
+    reported, implied = leave_out_later_waits(divisi, m.inputs, 8, 2)
     print(f"counted: waits left out of {name}: {reported} reported as races, "
           f"{implied} that others imply")
 

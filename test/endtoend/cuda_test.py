@@ -121,6 +121,17 @@ def leave_out_waits(run, waits, least, tells="emulator: race: ", behind=0):
     return reported, implied
 
 
+def leave_out_later_waits(divisi, inputs, waits, least):
+    """The same of a second run of g.divisi on `inputs`."""
+    def run(runs, **settings):
+        return divisi("run", "g.divisi", "--inputs", inputs, "--repeat", runs,
+                      "--no-graphs", "-o", "out.npz", exits=None,
+                      env=emulator(**settings))
+
+    first = waits_of(divisi, partial(run, 1))
+    return leave_out_waits(partial(run, 2), waits, least, behind=first)
+
+
 def _leave_out(run, waits, tells, behind):
     reported = implied = 0
     for count, dropped in enumerate(drawn(range(1, waits + 1))):
@@ -146,14 +157,7 @@ def _leave_out(run, waits, tells, behind):
 
 def test_a_wait_that_is_left_out_is_reported(divisi):
     m = compile_for_gpus(divisi, "gpt2", "found")
-
-    def run(runs, **settings):
-        return divisi("run", "g.divisi", "--inputs", m.inputs, "--repeat", runs,
-                      "--no-graphs", "-o", "out.npz", exits=None,
-                      env=emulator(**settings))
-
-    first = waits_of(divisi, partial(run, 1))
-    reported, implied = leave_out_waits(partial(run, 2), 24, 3, behind=first)
+    reported, implied = leave_out_later_waits(divisi, m.inputs, 24, 3)
     print(f"counted: waits left out: {reported} reported as races, {implied} "
           "that others imply")
 
