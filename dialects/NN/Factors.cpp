@@ -109,6 +109,8 @@ FactoredForm elementwiseForm(Operation *op, const Factors &factors) {
       Shape wide = factors.of(result, to);
       if (own[i] == 1 && shapeIn(result)[to] != 1) {
         shape.append(wide.size(), 1);
+      } else if (wide.size() == 1) {
+        shape.push_back(own[i]); // A scale of blocks has fewer.
       } else {
         llvm::append_range(shape, wide);
       }

@@ -295,3 +295,22 @@ func.func @grown(%x: tensor<1x3xf32>) -> tensor<2x2x3xf32> {
   %1 = nn.reshape %0 : (tensor<4x3xf32>) -> tensor<2x2x3xf32>
   return %1 : tensor<2x2x3xf32>
 }
+
+// -----
+
+// Scales of blocks stay whole along their axis where the other falls into heads.
+// CHECK-DAG: nn.global @w parameter : tensor<32x2x3xi4>
+// CHECK-DAG: nn.global @s parameter : tensor<2x2x3xf32>
+// CHECK-LABEL: func @blocks
+// CHECK: nn.dequantize {{.*}} {axis = 0 : i64, block = 16 : i64} : (tensor<32x2x3xi4>, tensor<2x2x3xf32>) -> tensor<32x2x3xf32>
+// CHECK: nn.matmul {{.*}} -> tensor<5x2x3xf32>
+nn.global @w parameter : tensor<32x6xi4>
+nn.global @s parameter : tensor<2x6xf32>
+func.func @blocks(%x: tensor<5x32xf32>) -> tensor<5x2x3xf32> {
+  %w = nn.read @w : tensor<32x6xi4>
+  %s = nn.read @s : tensor<2x6xf32>
+  %0 = nn.dequantize %w, %s {axis = 0, block = 16} : (tensor<32x6xi4>, tensor<2x6xf32>) -> tensor<32x6xf32>
+  %1 = nn.matmul %x, %0 {labels = "mk,kn->mn"} : (tensor<5x32xf32>, tensor<32x6xf32>) -> tensor<5x6xf32>
+  %2 = nn.reshape %1 : (tensor<5x6xf32>) -> tensor<5x2x3xf32>
+  return %2 : tensor<5x2x3xf32>
+}
