@@ -39,12 +39,11 @@ Status Compilation::replan(llvm::ArrayRef<std::string> keep) {
   return Status();
 }
 
+/// What `@init` computes is not shared: one of the two may be rewritten.
 std::unique_ptr<Compilation> Compilation::copy() {
-  if (!options_.emit.derived) {
-    options_.emit.derived = std::make_shared<DerivedValues>();
-  }
   auto other = std::make_unique<Compilation>(
       options_, cast<ModuleOp>((*module_)->clone()), stage_, store_);
+  other->options_.emit.derived.reset();
   other->context_ = context_;
   other->isModel_ = isModel_;
   other->isImported_ = isImported_;
@@ -55,7 +54,11 @@ std::unique_ptr<Compilation> Compilation::copy() {
 }
 
 std::unique_ptr<Compilation> Compilation::fork(const PlanOptions &plan) {
+  if (!options_.emit.derived) {
+    options_.emit.derived = std::make_shared<DerivedValues>();
+  }
   std::unique_ptr<Compilation> other = copy();
+  other->options_.emit.derived = options_.emit.derived;
   other->options_.plan = plan;
   other->options_.dumpAfter.clear();
   other->options_.report = false;

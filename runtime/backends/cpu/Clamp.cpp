@@ -40,6 +40,7 @@ lower(const float *from, float *to, int64_t count, float bound) {
 namespace {
 
 /// Where the bound and the elements are; all else follows from the operator.
+/// The bound is read before anything is written: the result may lie over it.
 class ClampKernel final : public PreparedKernel {
 public:
   ClampKernel(bool raises, std::optional<size_t> bound, int64_t count)
@@ -108,17 +109,6 @@ static bool acceptsClamp(const CallSite &site) {
                  : boundOf(site).has_value());
 }
 
-/// The bound itself is not overwritten, though it may have the result's box.
-static KernelQuery queryClamp(const CallSite &site) {
-  KernelQuery query = queryInPlace(site);
-  std::optional<size_t> bound =
-      site.op == "nn.relu" ? std::nullopt : boundOf(site);
-  std::erase_if(query.inPlace, [&](std::pair<int, int> pair) {
-    return bound == size_t(pair.first);
-  });
-  return query;
-}
-
 static std::unique_ptr<PreparedKernel> prepareClamp(const CallSite &site,
                                                     std::string &) {
   bool isRelu = site.op == "nn.relu";
@@ -130,9 +120,9 @@ static std::unique_ptr<PreparedKernel> prepareClamp(const CallSite &site,
 std::span<const Kernel> clampKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.max", 1, Whole, queryClamp, prepareClamp, acceptsClamp},
-      {"nn.min", 1, Whole, queryClamp, prepareClamp, acceptsClamp},
-      {"nn.relu", 1, Whole, queryClamp, prepareClamp, acceptsClamp},
+      {"nn.max", 1, Whole, queryInPlace, prepareClamp, acceptsClamp},
+      {"nn.min", 1, Whole, queryInPlace, prepareClamp, acceptsClamp},
+      {"nn.relu", 1, Whole, queryInPlace, prepareClamp, acceptsClamp},
   };
   return kernels;
 }
