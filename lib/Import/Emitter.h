@@ -111,6 +111,10 @@ public:
   /// A vector of i64.
   Tensor ints(const std::vector<int64_t> &values);
 
+  /// Bytes [.., n] as the codes of 2, 4 or 8 bits in them, [.., n * 8 / bits],
+  /// the first in the low bits. A parameter remains one.
+  Tensor unpackBits(const Tensor &packed, int64_t bits);
+
   /// The bytes of a constant or parameter; nothing for what is computed.
   std::optional<rt::HostTensor> bytesOf(const Tensor &tensor);
   /// Whether it is an initializer in a file that is not there.
@@ -194,6 +198,7 @@ private:
             const rt::Attributes &attributes, const Tensor &result);
   void create(const std::string &op, llvm::ArrayRef<Tensor> operands,
               const rt::Attributes &attributes, const Tensor &result);
+  Tensor unpackStored(const Tensor &packed, int64_t bits);
   mlir::Value materializeConstant(const rt::HostTensor &value);
   mlir::Value readParameter(const Tensor &tensor);
   mlir::Value readGlobal(const std::string &name, nn::GlobalKind kind,
@@ -216,6 +221,9 @@ private:
   Status status_;
   std::map<std::string, mlir::Value> reads_;
   std::map<const OnnxTensor *, Tensor> initializers_;
+  /// What unpackBits() has made, and for which bytes and bits.
+  std::vector<std::unique_ptr<OnnxTensor>> made_;
+  std::map<std::pair<const OnnxTensor *, int64_t>, Tensor> unpacked_;
   std::set<std::string> names_ = {"forward", nn::kInitFunction.str()};
   int64_t constants_ = 0;
 };

@@ -22,7 +22,9 @@ llvm::SmallVector<llvm::ArrayRef<ImporterRow>> divisi::importerTables() {
       resizeImporters(),      orderImporters(),       convTransposeImporters(),
       scatterImporters(),     quantizeImporters(),    attentionImporters(),
       recurrentImporters(),   sampleImporters(),      selectImporters(),
-      signalImporters(),      optimizerImporters(),   runtimeImporters()};
+      signalImporters(),      optimizerImporters(),   runtimeImporters(),
+      fusedImporters(),       multiHeadImporters(),   groupQueryImporters(),
+      blockImporters(),       dynamicImporters(),     deformImporters()};
 }
 
 ImportFunction divisi::findImporter(const std::string &opType) {

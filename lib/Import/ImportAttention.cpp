@@ -12,73 +12,25 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NodeImporter.h"
+#include "AttentionNode.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace divisi;
 using rt::DType;
 using Ints = std::vector<int64_t>;
 
-static constexpr double kMinusInfinity =
-    -std::numeric_limits<double>::infinity();
+/// Input `i` as [batch, heads, length, depth], whichever form it has.
+static Tensor byHeads(NodeImporter &node, size_t i, const char *attribute) {
+  const Tensor &x = node.input(i);
+  return x->rank() == 4 ? x
+                        : splitHeads(node, x, node.getInt(attribute),
+                                     "input " + std::to_string(i), attribute);
+}
 
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
-
-namespace {
-
-/// A node's operands, by heads, and who attends what.
-struct AttentionNode {
-  Tensor q, k, v; ///< Four dims; k and v with what is past.
-  Tensor mask;    ///< Four dims, or null.
-  double scale = 1, softcap = 0;
-  int64_t left = -1, right = -1, offset = 0;
-
-  int64_t queries() const { return q->dims[2]; }
-  int64_t keys() const { return k->dims[2]; }
-};
-
-} // namespace
-
-/// Input `i` as [batch, heads, length, depth], whichever form it has.
-static Tensor byHeads(NodeImporter &node, size_t i, const char *attribute) {
-  const Tensor &x = node.input(i);
-  if (x->rank() == 4) {
-    return x;
-  }
-  int64_t heads = node.getInt(attribute);
-  if (x->rank() != 3 || heads < 1 || x->dims[2] % heads != 0) {
-    node.invalid("input " + std::to_string(i) + " of shape " +
-                 formatInts(x->dims) + " and " + attribute + " " +
-                 std::to_string(heads) + " do not fit together");
-    return x;
-  }
-  Emitter &emit = node.emitter();
-  Tensor apart =
-      emit.reshape(x, {x->dims[0], x->dims[1], heads, x->dims[2] / heads});
-  return emit.transpose(apart, {0, 2, 1, 3});
-}
-
-/// `now` behind input `i`, if there is one.
-static Tensor behindPast(NodeImporter &node, size_t i, const Tensor &now) {
-  if (!node.hasInput(i) || node.failed()) {
-    return now;
-  }
-  const Tensor &past = node.input(i);
-  rt::Dims expected = now->dims;
-  if (past->rank() == 4) {
-    expected[2] = past->dims[2];
-  }
-  if (past->dims != expected || past->type != now->type) {
-    node.invalid("a past of shape " + formatInts(past->dims) +
-                 " does not fit one of " + formatInts(now->dims));
-    return now;
-  }
-  return node.emitter().concat({past, now}, 2);
-}
 
 /// The node's mask with four dims and one entry for each key.
 static Tensor readMask(NodeImporter &node, const AttentionNode &it) {
@@ -105,40 +57,6 @@ static Tensor readMask(NodeImporter &node, const AttentionNode &it) {
   return emit.reshape(mask, dims);
 }
 
-/// Only what `allowed`, booleans, holds.
-static Tensor restrict(Emitter &emit, const Tensor &mask, const Tensor &allowed,
-                       DType type) {
-  if (!mask) {
-    return allowed;
-  }
-  if (mask->type == DType::Bool) {
-    return emit.binary("and", mask, allowed);
-  }
-  return emit.select(allowed, mask, emit.scalar(type, kMinusInfinity));
-}
-
-/// Which keys the bounds allow, seen from `offset`, numbers that broadcast to
-/// [batch, 1, queries, 1]; null if they allow all.
-static Tensor withinBounds(Emitter &emit, const AttentionNode &it,
-                           const Tensor &offset) {
-  Tensor key = emit.iota(DType::I64, {1, 1, 1, it.keys()}, 3);
-  Tensor position = emit.binary(
-      "add", emit.iota(DType::I64, {1, 1, it.queries(), 1}, 2), offset);
-  auto shifted = [&](int64_t by) {
-    return emit.binary("add", position,
-                       emit.reshape(emit.ints({by}), {1, 1, 1, 1}));
-  };
-  Tensor allowed;
-  if (it.right >= 0) {
-    allowed = emit.compare("le", key, shifted(it.right));
-  }
-  if (it.left >= 0) {
-    Tensor behind = emit.compare("ge", key, shifted(-it.left));
-    allowed = allowed ? emit.binary("and", allowed, behind) : behind;
-  }
-  return allowed;
-}
-
 /// Where batches have different numbers of keys, bounds are by batch, too.
 static void maskPadding(NodeImporter &node, AttentionNode &it) {
   Emitter &emit = node.emitter();
@@ -151,9 +69,7 @@ static void maskPadding(NodeImporter &node, AttentionNode &it) {
   }
   Tensor length =
       emit.reshape(emit.cast(lengths, DType::I64), {it.q->dims[0], 1, 1, 1});
-  Tensor key = emit.iota(DType::I64, {1, 1, 1, it.keys()}, 3);
-  it.mask =
-      restrict(emit, it.mask, emit.compare("lt", key, length), it.q->type);
+  it.mask = restrict(emit, it.mask, keysBefore(emit, it, length), it.q->type);
   Tensor offset = emit.binary(
       "sub", length, emit.reshape(emit.ints({it.queries()}), {1, 1, 1, 1}));
   if (Tensor allowed = withinBounds(emit, it, offset)) {
@@ -165,8 +81,14 @@ static void maskPadding(NodeImporter &node, AttentionNode &it) {
 static AttentionNode readAttention(NodeImporter &node) {
   AttentionNode it;
   it.q = byHeads(node, 0, "q_num_heads");
-  it.k = behindPast(node, 4, byHeads(node, 1, "kv_num_heads"));
-  it.v = behindPast(node, 5, byHeads(node, 2, "kv_num_heads"));
+  it.k = byHeads(node, 1, "kv_num_heads");
+  it.v = byHeads(node, 2, "kv_num_heads");
+  if (node.hasInput(4) && !node.failed()) {
+    it.k = behindPast(node, node.input(4), it.k);
+  }
+  if (node.hasInput(5) && !node.failed()) {
+    it.v = behindPast(node, node.input(5), it.v);
+  }
   if (node.failed()) {
     return it;
   }
@@ -179,15 +101,7 @@ static AttentionNode readAttention(NodeImporter &node) {
     it.right = 0;
   }
   it.offset = node.hasInput(4) ? node.input(4)->dims[2] : 0;
-  bool fits = it.k->rank() == 4 && it.v->rank() == 4 &&
-              it.q->dims[0] == it.k->dims[0] && depth == it.k->dims[3] &&
-              it.k->dims[1] > 0 && it.q->dims[1] % it.k->dims[1] == 0 &&
-              std::equal(it.k->dims.begin(), it.k->dims.begin() + 3,
-                         it.v->dims.begin());
-  if (!fits) {
-    node.invalid("queries " + formatInts(it.q->dims) + ", keys " +
-                 formatInts(it.k->dims) + " and values " +
-                 formatInts(it.v->dims) + " do not fit together");
+  if (!checkHeads(node, it)) {
     return it;
   }
   if (node.hasInput(3)) {
@@ -253,22 +167,9 @@ static void importAttention(NodeImporter &node) {
   if (node.failed()) {
     return;
   }
-  std::vector<Tensor> operands = {it.q, it.k, it.v};
-  if (it.mask) {
-    operands.push_back(it.mask);
-  }
-  const rt::Dims &q = it.q->dims;
-  rt::Dims dims = {q[0], q[1], q[2], it.v->dims[3]};
-  Tensor result = emit.emit("attention", operands,
-                            {{"scale", it.scale},
-                             {"softcap", it.softcap},
-                             {"left", it.left},
-                             {"right", it.right},
-                             {"offset", it.offset}},
-                            it.q->type, dims);
+  Tensor result = attend(emit, it);
   if (node.input(0)->rank() == 3) {
-    result = emit.reshape(emit.transpose(result, {0, 2, 1, 3}),
-                          {dims[0], dims[2], dims[1] * dims[3]});
+    result = joinHeads(emit, result);
   }
   node.setResult(0, result);
   node.setResult(1, it.k);
@@ -323,11 +224,8 @@ static void importRotaryEmbedding(NodeImporter &node) {
                         formatInts(given->dims) + ", of which " +
                         std::to_string(rotated) + " features are rotated");
   }
-  rt::Dims dims = expected;
-  dims.insert(dims.begin() + (isFlat ? 2 : 1), 1);
-  Tensor result = emit.emit(
-      "rotary", {x, emit.reshape(cos, dims), emit.reshape(sin, dims)},
-      {{"interleaved", node.getInt("interleaved")}}, x->type, x->dims);
+  Tensor result = rotate(emit, x, cos, sin, isFlat ? 1 : 2,
+                         node.getInt("interleaved") != 0);
   node.setResult(0, emit.reshape(result, given->dims));
 }
 

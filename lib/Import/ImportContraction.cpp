@@ -91,14 +91,14 @@ static Tensor scaled(Emitter &emit, const Tensor &tensor, double factor) {
              : emit.binary("mul", tensor, emit.scalar(tensor->type, factor));
 }
 
-/// alpha * A' * B' + beta * C. Labels say the transposes.
-static void importGemm(NodeImporter &node) {
+/// Labels say the transposes.
+Tensor divisi::importGemmProduct(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &a = node.input(0), &b = node.input(1);
   if (a->rank() != 2 || b->rank() != 2) {
-    return node.invalid("got operands of ranks " + std::to_string(a->rank()) +
-                        " and " + std::to_string(b->rank()) +
-                        ", expected matrices");
+    node.invalid("got operands of ranks " + std::to_string(a->rank()) +
+                 " and " + std::to_string(b->rank()) + ", expected matrices");
+    return a;
   }
   std::string labels = node.getInt("transA") ? "km," : "mk,";
   labels += node.getInt("transB") ? "nk->mn" : "kn->mn";
@@ -109,10 +109,14 @@ static void importGemm(NodeImporter &node) {
     rt::Dims dims = result->dims;
     result = emit.binary("add", result, scaled(emit, node.input(2), beta));
     if (result->dims != dims) {
-      return node.invalid("C does not broadcast to the product's shape");
+      node.invalid("C does not broadcast to the product's shape");
     }
   }
-  node.setResult(0, result);
+  return result;
+}
+
+static void importGemm(NodeImporter &node) {
+  node.setResult(0, importGemmProduct(node));
 }
 
 //===----------------------------------------------------------------------===//

@@ -173,8 +173,8 @@ static void importSoftmax(NodeImporter &node) {
 // Normalisations
 //===----------------------------------------------------------------------===//
 
-static Tensor emitNormalize(Emitter &emit, const Tensor &x, const Ints &axes,
-                            bool center, double epsilon) {
+Tensor divisi::emitNormalize(Emitter &emit, const Tensor &x, const Ints &axes,
+                             bool center, double epsilon) {
   return emit.emit(
       "normalize", {x},
       {{"axes", axes}, {"center", int64_t{center}}, {"epsilon", epsilon}},
@@ -201,6 +201,10 @@ static void setStatistics(NodeImporter &node, const Ints &axes) {
 /// LayerNormalization and RMSNormalization: statistics over the dims from
 /// `axis` on, then scale and shift.
 static void importLayerNormalization(NodeImporter &node) {
+  // Before opset 17 it is ONNX Runtime's, of which no checker knows.
+  if (!node.requireInputs({0, 1})) {
+    return;
+  }
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
   int64_t axis = node.normalizeAxis(node.getInt("axis", -1), x->rank());

@@ -40,10 +40,9 @@ static Tensor emitPool(NodeImporter &node, const std::string &op,
                              type, dims);
 }
 
-static bool checkImage(NodeImporter &node) {
-  if (node.input(0)->rank() < 3) {
-    node.invalid("got a tensor of rank " +
-                 std::to_string(node.input(0)->rank()) +
+static bool checkImage(NodeImporter &node, const Tensor &x) {
+  if (x->rank() < 3) {
+    node.invalid("got a tensor of rank " + std::to_string(x->rank()) +
                  ", expected batch, channels and spatial dims");
   }
   return !node.failed();
@@ -132,18 +131,18 @@ static Tensor indicesOfMax(NodeImporter &node, const Tensor &x,
 }
 
 /// The window over the image that is pooled; nothing if something has failed.
-static std::optional<Window> readPool(NodeImporter &node) {
-  if (!checkImage(node)) {
+static std::optional<Window> readPool(NodeImporter &node, const Tensor &x) {
+  if (!checkImage(node, x)) {
     return std::nullopt;
   }
-  Window window = readWindow(node, node.getInts("kernel_shape"),
-                             spatialDims(node.input(0)));
+  Window window =
+      readWindow(node, node.getInts("kernel_shape"), spatialDims(x));
   return node.failed() ? std::nullopt : std::optional(std::move(window));
 }
 
 static void importMaxPool(NodeImporter &node) {
   const Tensor &x = node.input(0);
-  std::optional<Window> read = readPool(node);
+  std::optional<Window> read = readPool(node, x);
   if (!read) {
     return;
   }
@@ -180,17 +179,17 @@ static Tensor countTensor(NodeImporter &node, const Window &window,
   return result;
 }
 
-static void importAveragePool(NodeImporter &node) {
-  const Tensor &x = node.input(0);
-  std::optional<Window> read = readPool(node);
+Tensor divisi::importAverage(NodeImporter &node, const Tensor &x) {
+  std::optional<Window> read = readPool(node, x);
   if (!read) {
-    return;
+    return x;
   }
   const Window &window = *read;
   for (size_t i = 0; i < window.count.size(); ++i) {
     if (window.count[i] > int64_t{1} << 24 || window.kernel[i] > int64_t{1}
                                                                      << 16) {
-      return node.unsupported("its window or result is too large");
+      node.unsupported("its window or result is too large");
+      return x;
     }
   }
   Emitter &emit = node.emitter();
@@ -199,7 +198,11 @@ static void importAveragePool(NodeImporter &node) {
   Tensor counts = countTensor(node, window, spatialDims(x),
                               node.getInt("count_include_pad") != 0);
   Tensor mean = emit.binary("div", sum, emit.cast(counts, type));
-  node.setResult(0, emit.cast(mean, x->type));
+  return emit.cast(mean, x->type);
+}
+
+static void importAveragePool(NodeImporter &node) {
+  node.setResult(0, importAverage(node, node.input(0)));
 }
 
 /// |x| to the power of p.
@@ -223,7 +226,7 @@ static Tensor rootOf(Emitter &emit, const Tensor &x, int64_t p) {
 static void importLpPool(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
-  std::optional<Window> read = readPool(node);
+  std::optional<Window> read = readPool(node, x);
   if (!read) {
     return;
   }
@@ -242,14 +245,14 @@ static Ints spatialAxes(const Tensor &x) {
 }
 
 static void importGlobalAveragePool(NodeImporter &node) {
-  if (checkImage(node)) {
+  if (checkImage(node, node.input(0))) {
     const Tensor &x = node.input(0);
     node.setResult(0, node.emitter().mean(x, spatialAxes(x)));
   }
 }
 
 static void importGlobalLpPool(NodeImporter &node) {
-  if (checkImage(node)) {
+  if (checkImage(node, node.input(0))) {
     Emitter &emit = node.emitter();
     const Tensor &x = node.input(0);
     int64_t p = node.getInt("p", 2);
@@ -261,7 +264,7 @@ static void importGlobalLpPool(NodeImporter &node) {
 }
 
 static void importGlobalMaxPool(NodeImporter &node) {
-  if (checkImage(node)) {
+  if (checkImage(node, node.input(0))) {
     const Tensor &x = node.input(0);
     node.setResult(0, node.emitter().reduce("max", x, spatialAxes(x), true));
   }

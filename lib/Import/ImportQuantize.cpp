@@ -250,6 +250,20 @@ static void importQLinearConv(NodeImporter &node) {
   }
 }
 
+/// ONNX Runtime's own, for types that ONNX's lacked: the same, but for inputs
+/// that no checker has looked at.
+static void importRuntimeQuantizeLinear(NodeImporter &node) {
+  if (node.requireInputs({0, 1})) {
+    importQuantizeLinear(node);
+  }
+}
+
+static void importRuntimeDequantizeLinear(NodeImporter &node) {
+  if (node.requireInputs({0, 1})) {
+    importDequantizeLinear(node);
+  }
+}
+
 llvm::ArrayRef<ImporterRow> divisi::quantizeImporters() {
   static const ImporterRow kRows[] = {
       {"ConvInteger", importConvInteger},
@@ -258,6 +272,8 @@ llvm::ArrayRef<ImporterRow> divisi::quantizeImporters() {
       {"QLinearConv", importQLinearConv},
       {"QLinearMatMul", importQLinearMatMul},
       {"QuantizeLinear", importQuantizeLinear},
+      {"com.microsoft.DequantizeLinear", importRuntimeDequantizeLinear},
+      {"com.microsoft.QuantizeLinear", importRuntimeQuantizeLinear},
   };
   return kRows;
 }

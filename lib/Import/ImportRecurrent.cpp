@@ -125,16 +125,6 @@ static Tensor readLengths(NodeImporter &node, const RecurrentLayer &layer) {
   return isWhole ? nullptr : node.emitter().cast(lengths, DType::I64);
 }
 
-/// Whether input `i` is left out or has these dims; else fails.
-static bool checkDims(NodeImporter &node, size_t i, const rt::Dims &expected) {
-  if (node.hasInput(i) && node.input(i)->dims != expected) {
-    node.invalid("input " + std::to_string(i) + " has the shape " +
-                 formatInts(node.input(i)->dims) + ", expected " +
-                 formatInts(expected));
-  }
-  return !node.failed();
-}
-
 /// Reads the node but for its weights, whose shapes it checks.
 static RecurrentLayer readLayer(NodeImporter &node, int64_t gates,
                                 bool isBatchFirst) {
@@ -167,11 +157,11 @@ static RecurrentLayer readLayer(NodeImporter &node, int64_t gates,
   int64_t d = layer.directions, width = gates * layer.hidden;
   rt::Dims state = isBatchFirst ? rt::Dims{layer.batch, d, layer.hidden}
                                 : rt::Dims{d, layer.batch, layer.hidden};
-  if (checkDims(node, 1, {d, width, layer.x->dims[2]}) &&
-      checkDims(node, 2, {d, width, layer.hidden}) &&
-      checkDims(node, 3, {d, 2 * width}) && checkDims(node, 4, {layer.batch}) &&
-      checkDims(node, 5, state) && gates == 4 && checkDims(node, 6, state)) {
-    checkDims(node, 7, {d, 3 * layer.hidden});
+  if (node.checkDims(1, {d, width, layer.x->dims[2]}) &&
+      node.checkDims(2, {d, width, layer.hidden}) &&
+      node.checkDims(3, {d, 2 * width}) && node.checkDims(4, {layer.batch}) &&
+      node.checkDims(5, state) && gates == 4 && node.checkDims(6, state)) {
+    node.checkDims(7, {d, 3 * layer.hidden});
   }
   if (!node.failed()) {
     layer.lengths = readLengths(node, layer);
@@ -242,7 +232,7 @@ static void importGRU(NodeImporter &node) {
   importLayer(node, 3, {"sigmoid", "tanh"});
 }
 
-static void importLSTM(NodeImporter &node) {
+void divisi::importLSTM(NodeImporter &node) {
   importLayer(node, 4, {"sigmoid", "tanh", "tanh"});
 }
 

@@ -52,6 +52,9 @@ static float sourceOf(const Settings &settings, const Axis &axis, int64_t o) {
   if (settings.coordinates == "asymmetric") {
     return x / axis.scale;
   }
+  if (settings.coordinates == "tf_half_pixel_for_nn") {
+    return (x + 0.5f) / axis.scale;
+  }
   if (settings.coordinates == "align_corners") {
     return axis.out == 1 ? 0 : x * (in - 1) / (out - 1);
   }
@@ -163,7 +166,8 @@ static Settings readSettings(NodeImporter &node) {
   static const char *const kModes[] = {"nearest", "linear", "cubic"};
   static const char *const kCoordinates[] = {
       "asymmetric",           "align_corners",      "half_pixel",
-      "half_pixel_symmetric", "pytorch_half_pixel", "tf_crop_and_resize"};
+      "half_pixel_symmetric", "pytorch_half_pixel", "tf_crop_and_resize",
+      "tf_half_pixel_for_nn"};
   if (std::find(std::begin(kModes), std::end(kModes), settings.mode) ==
       std::end(kModes)) {
     node.unsupported("its mode is '" + settings.mode + "'");

@@ -18,20 +18,11 @@
 
 #include "NodeImporter.h"
 
+#include <algorithm>
+#include <numeric>
+
 using namespace divisi;
 using rt::DType;
-
-/// Whether the inputs `wanted` are there: no checker has looked at the node.
-static bool hasInputs(NodeImporter &node,
-                      std::initializer_list<size_t> wanted) {
-  for (size_t i : wanted) {
-    if (!node.hasInput(i)) {
-      node.invalid("it has no input " + std::to_string(i));
-      return false;
-    }
-  }
-  return true;
-}
 
 /// Input `i` without its zero point, input `i + 2`, in `type`.
 static Tensor withoutZero(NodeImporter &node, size_t i, DType type) {
@@ -82,7 +73,7 @@ static void giveQuantized(NodeImporter &node, const Tensor &value,
 }
 
 static void importQLinearBinary(NodeImporter &node, const std::string &op) {
-  if (!hasInputs(node, {0, 1, 3, 4, 6})) {
+  if (!node.requireInputs({0, 1, 3, 4, 6})) {
     return;
   }
   giveQuantized(
@@ -99,14 +90,14 @@ static void importQLinearMul(NodeImporter &node) {
 }
 
 static void importQLinearSigmoid(NodeImporter &node) {
-  if (!hasInputs(node, {0, 1, 3})) {
+  if (!node.requireInputs({0, 1, 3})) {
     return;
   }
   giveQuantized(node, node.emitter().unary("sigmoid", dequantized(node, 0)), 3);
 }
 
 static void importQLinearLeakyRelu(NodeImporter &node) {
-  if (!hasInputs(node, {0, 1, 3})) {
+  if (!node.requireInputs({0, 1, 3})) {
     return;
   }
   Emitter &emit = node.emitter();
@@ -119,7 +110,7 @@ static void importQLinearLeakyRelu(NodeImporter &node) {
 
 /// Of models before opset 13 over all dims from the axis on.
 static void importQLinearSoftmax(NodeImporter &node) {
-  if (!hasInputs(node, {0, 1, 3})) {
+  if (!node.requireInputs({0, 1, 3})) {
     return;
   }
   Emitter &emit = node.emitter();
@@ -142,32 +133,89 @@ static void importQLinearSoftmax(NodeImporter &node) {
   giveQuantized(node, emit.reshape(y, dims), 3);
 }
 
+/// `x` with the channels behind the batch instead of last, or the reverse.
+static Tensor moveChannels(NodeImporter &node, const Tensor &x, bool toFront) {
+  std::vector<int64_t> order(x->dims.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (order.size() > 2) {
+    auto second = order.begin() + 1;
+    std::rotate(second, toFront ? order.end() - 1 : second + 1, order.end());
+  }
+  return node.emitter().transpose(x, order);
+}
+
+/// Gives what `pool` makes of the numbers that input 0 stands for, with the
+/// channels behind the batch while it does.
+template <typename Pool>
+static void importQLinearPool(NodeImporter &node, Pool pool) {
+  if (!node.requireInputs({0, 1, 3})) {
+    return;
+  }
+  bool isLast = node.getInt("channels_last") != 0;
+  Tensor x = dequantized(node, 0);
+  Tensor y = pool(isLast ? moveChannels(node, x, /*toFront=*/true) : x);
+  if (!node.failed()) {
+    giveQuantized(node, isLast ? moveChannels(node, y, /*toFront=*/false) : y,
+                  3);
+  }
+}
+
 /// The mean over all dims behind the channels.
 static void importQLinearGlobalAveragePool(NodeImporter &node) {
-  if (!hasInputs(node, {0, 1, 3})) {
+  importQLinearPool(node, [&](const Tensor &x) {
+    std::vector<int64_t> axes;
+    for (int64_t axis = 2; axis < x->rank(); ++axis) {
+      axes.push_back(axis);
+    }
+    return node.emitter().mean(x, axes);
+  });
+}
+
+static void importQLinearAveragePool(NodeImporter &node) {
+  importQLinearPool(node,
+                    [&](const Tensor &x) { return importAverage(node, x); });
+}
+
+static void importQLinearReduceMean(NodeImporter &node) {
+  if (!node.requireInputs({0, 1, 3})) {
     return;
   }
   Emitter &emit = node.emitter();
-  if (node.getInt("channels_last") != 0) {
-    return node.unsupported(
-        "its channels are last; export it with channels after the batch");
-  }
   Tensor x = dequantized(node, 0);
-  std::vector<int64_t> axes;
-  for (int64_t axis = 2; axis < x->rank(); ++axis) {
-    axes.push_back(axis);
+  std::vector<int64_t> axes =
+      node.normalizeAxes(node.getInts("axes"), x->rank());
+  if (node.failed()) {
+    return;
   }
-  giveQuantized(node, emit.mean(x, axes), 3);
+  Tensor y = emit.mean(x, axes);
+  rt::Dims dims;
+  for (int64_t i = 0; i < x->rank(); ++i) {
+    if (!std::binary_search(axes.begin(), axes.end(), i)) {
+      dims.push_back(x->dims[static_cast<size_t>(i)]);
+    }
+  }
+  giveQuantized(node,
+                node.getInt("keepdims", 1) != 0 ? y : emit.reshape(y, dims), 3);
+}
+
+/// condition, then two tensors with scale and zero point each.
+static void importQLinearWhere(NodeImporter &node) {
+  if (node.requireInputs({0, 1, 2, 4, 5, 7})) {
+    giveQuantized(node,
+                  node.emitter().select(node.input(0), dequantized(node, 1),
+                                        dequantized(node, 4)),
+                  7);
+  }
 }
 
 /// y_scale, y_zero, then each tensor with its scale and zero point.
 static void importQLinearConcat(NodeImporter &node) {
-  if (!hasInputs(node, {0, 2})) {
+  if (!node.requireInputs({0, 2})) {
     return;
   }
   std::vector<Tensor> parts;
   for (size_t i = 2; i < node.numInputs(); i += 3) {
-    if (!hasInputs(node, {i, i + 1})) {
+    if (!node.requireInputs({i, i + 1})) {
       return;
     }
     parts.push_back(dequantized(node, i));
@@ -189,7 +237,7 @@ static Tensor perColumn(NodeImporter &node, const Tensor &given) {
 /// alpha * A * B + C, C in the product of the scales; quantized if inputs 7 and
 /// 8 say how.
 static void importQGemm(NodeImporter &node) {
-  if (!hasInputs(node, {0, 1, 3, 4})) {
+  if (!node.requireInputs({0, 1, 3, 4})) {
     return;
   }
   Emitter &emit = node.emitter();
@@ -225,13 +273,16 @@ llvm::ArrayRef<ImporterRow> divisi::runtimeImporters() {
   static const ImporterRow kRows[] = {
       {"com.microsoft.QGemm", importQGemm},
       {"com.microsoft.QLinearAdd", importQLinearAdd},
+      {"com.microsoft.QLinearAveragePool", importQLinearAveragePool},
       {"com.microsoft.QLinearConcat", importQLinearConcat},
       {"com.microsoft.QLinearGlobalAveragePool",
        importQLinearGlobalAveragePool},
       {"com.microsoft.QLinearLeakyRelu", importQLinearLeakyRelu},
       {"com.microsoft.QLinearMul", importQLinearMul},
+      {"com.microsoft.QLinearReduceMean", importQLinearReduceMean},
       {"com.microsoft.QLinearSigmoid", importQLinearSigmoid},
       {"com.microsoft.QLinearSoftmax", importQLinearSoftmax},
+      {"com.microsoft.QLinearWhere", importQLinearWhere},
   };
   return kRows;
 }

@@ -182,7 +182,7 @@ static SampleGrid readGrid(NodeImporter &node) {
 }
 
 /// The taps of an image are all combinations of those of its axes.
-static void importGridSample(NodeImporter &node) {
+void divisi::importGridSample(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
   SampleGrid grid = readGrid(node);

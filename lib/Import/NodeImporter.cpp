@@ -44,6 +44,30 @@ std::vector<int64_t> NodeImporter::getInts(const std::string &name) const {
   return value ? *value : std::vector<int64_t>();
 }
 
+std::vector<double> NodeImporter::getFloats(const std::string &name) const {
+  const auto *value = findValue<std::vector<float>>(node_, name);
+  return value ? std::vector<double>(value->begin(), value->end())
+               : std::vector<double>();
+}
+
+bool NodeImporter::requireInputs(std::initializer_list<size_t> wanted) {
+  for (size_t i : wanted) {
+    if (!hasInput(i)) {
+      invalid("it has no input " + std::to_string(i));
+      return false;
+    }
+  }
+  return true;
+}
+
+bool NodeImporter::checkDims(size_t i, const rt::Dims &expected) {
+  if (hasInput(i) && input(i)->dims != expected) {
+    invalid("input " + std::to_string(i) + " has the shape " +
+            formatInts(input(i)->dims) + ", expected " + formatInts(expected));
+  }
+  return !failed();
+}
+
 std::optional<rt::HostTensor> NodeImporter::constantTensor(size_t index) {
   auto bytes = emitter_.bytesOf(input(index));
   if (!bytes) {

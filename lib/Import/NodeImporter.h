@@ -48,6 +48,11 @@ public:
   bool hasInput(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   /// hasInput(i) holds, or the schema requires the input.
   const Tensor &input(size_t i) const { return inputs_[i]; }
+  /// Whether the inputs `wanted` are there, which no checker has looked at for
+  /// an operator of ONNX Runtime's own; else fails.
+  bool requireInputs(std::initializer_list<size_t> wanted);
+  /// Whether input `i` is left out or has these dims; else fails.
+  bool checkDims(size_t i, const rt::Dims &expected);
   /// Outputs that are written down, wanted or not.
   size_t numOutputs() const { return node_.outputs.size(); }
   /// Whether output `i` has a name, so that somebody may read it.
@@ -88,6 +93,8 @@ public:
                         const std::string &fallback = "") const;
   /// The same of a list, which is empty without one.
   std::vector<int64_t> getInts(const std::string &name) const;
+  /// The same of a list of floats.
+  std::vector<double> getFloats(const std::string &name) const;
 
   /// Integers that are the attribute `name`, or since version `input` the
   /// constant input `index`; nothing if absent. Fails if it is no constant.
@@ -142,6 +149,12 @@ llvm::ArrayRef<ImporterRow> convTransposeImporters();
 llvm::ArrayRef<ImporterRow> scatterImporters();
 llvm::ArrayRef<ImporterRow> quantizeImporters();
 llvm::ArrayRef<ImporterRow> runtimeImporters();
+llvm::ArrayRef<ImporterRow> fusedImporters();
+llvm::ArrayRef<ImporterRow> multiHeadImporters();
+llvm::ArrayRef<ImporterRow> groupQueryImporters();
+llvm::ArrayRef<ImporterRow> blockImporters();
+llvm::ArrayRef<ImporterRow> dynamicImporters();
+llvm::ArrayRef<ImporterRow> deformImporters();
 llvm::ArrayRef<ImporterRow> attentionImporters();
 llvm::ArrayRef<ImporterRow> resizeImporters();
 llvm::ArrayRef<ImporterRow> recurrentImporters();
@@ -160,13 +173,35 @@ llvm::ArrayRef<const char *> operatorsWithUsableBody();
 
 /// The numpy product of `a` and `b`; fails if they do not match.
 Tensor importProduct(NodeImporter &node, Tensor a, Tensor b);
+/// alpha * A' * B' + beta * C, as a Gemm's attributes say.
+Tensor importGemmProduct(NodeImporter &node);
 /// The convolution of `x` by `w` that the node's attributes describe, without a
 /// bias; fails if they do not fit.
 Tensor importConvolution(NodeImporter &node, const Tensor &x, const Tensor &w);
+/// Where a node has codes, their scale and their zero point, which may be left
+/// out.
+struct CodeInputs {
+  size_t codes, scale, zero; ///< Numbers of inputs.
+};
+/// The numpy product of `a`, with one scale, and `b`, with one or one for each
+/// column: a sum of integers, times the scales.
+Tensor importScaledProduct(NodeImporter &node, CodeInputs a, CodeInputs b);
+/// GridSample of a node with such attributes, or their defaults: linear, and
+/// zeros around the image.
+void importGridSample(NodeImporter &node);
+/// The LSTM of a node with such attributes, whose inputs are in its order.
+void importLSTM(NodeImporter &node);
 /// The numbers that `x` stands for: (x - zero) * scale. Scale and zero point,
 /// null for none, broadcast to `x`.
 Tensor dequantizeBy(Emitter &emit, const Tensor &x, const Tensor &scale,
                     const Tensor &zero = nullptr);
+/// `nn.normalize`: over `axes`, ascending, minus the mean if it is to `center`.
+Tensor emitNormalize(Emitter &emit, const Tensor &x,
+                     const std::vector<int64_t> &axes, bool center,
+                     double epsilon);
+/// The mean of the windows over `x` that the node's attributes describe; fails
+/// if they do not fit.
+Tensor importAverage(NodeImporter &node, const Tensor &x);
 /// `x` with one number added to all of each channel (dim 1).
 Tensor addChannelBias(NodeImporter &node, const Tensor &x, const Tensor &bias);
 

@@ -12,10 +12,20 @@
 
 #include "onnx/defs/schema.h"
 
+#include <algorithm>
+
 using namespace divisi;
 
 /// The domain of nodes that the checker need not know.
 static constexpr char kHiddenDomain[] = "divisi.hidden";
+/// What ONNX Runtime puts in ONNX's own domain in models of any version.
+static constexpr std::string_view kOfRuntime[] = {
+    "LayerNormalization", "SimplifiedLayerNormalization"};
+/// Where it puts what it has made for one processor.
+static constexpr std::string_view kOfProcessors[] = {"com.microsoft.nchwc",
+                                                     "com.ms.internal.nhwc"};
+/// Withdrawn as soon as it came, and exported until its successor came.
+static constexpr std::string_view kWithdrawn = "GroupNormalization";
 
 void divisi::throwError(ExitCode code, std::string message) {
   throw ReaderError{Status(code, std::move(message))};
@@ -125,14 +135,24 @@ findSchema(OnnxNode &node, const std::string &where,
   }
   const onnx::OpSchema *schema =
       onnx::OpSchemaRegistry::Schema(node.opType, opset->second, node.domain);
-  if (schema && !schema->Deprecated()) {
+  if (schema && (!schema->Deprecated() || node.opType == kWithdrawn)) {
     return schema;
   }
+  if (std::ranges::find(kOfProcessors, node.domain) !=
+      std::end(kOfProcessors)) {
+    node.unsupported = "it has a form for one processor, which ONNX Runtime's "
+                       "optimizer writes at level all; let it save the model "
+                       "at level extended (ORT_ENABLE_EXTENDED)";
+    return nullptr;
+  }
   // What ONNX has had, and has no more at this version, is no other's.
-  std::string &reason = node.domain.empty() ? node.unsupported : node.unknown;
+  bool isOnlyOnnx =
+      node.domain.empty() &&
+      std::ranges::find(kOfRuntime, node.opType) == std::end(kOfRuntime);
+  std::string &reason = isOnlyOnnx ? node.unsupported : node.unknown;
   reason = "the domain " + quoted + " has no operator '" + node.opType +
-                 "' at version " + std::to_string(opset->second) +
-                 "; export the model with standard operators";
+           "' at version " + std::to_string(opset->second) +
+           "; export the model with standard operators";
   return nullptr;
 }
 
@@ -211,6 +231,9 @@ OnnxNode OnnxConverter::convertNode(onnx::NodeProto &node,
   }
   if (isCall) {
     return result;
+  }
+  if (schema->Deprecated()) {
+    hideFromChecker(node);
   }
   result.sinceVersion = schema->SinceVersion();
   for (const auto &[name, declared] : schema->attributes()) {

@@ -33,14 +33,19 @@ static constexpr ActivationRow kActivations[] = {
     {"tanh", false, false, 0, 0},
 };
 
-static std::vector<double> floatsOf(NodeImporter &node,
-                                    const std::string &name) {
-  auto it = node.node().attributes.find(name);
-  const auto *list = it == node.node().attributes.end()
-                         ? nullptr
-                         : std::get_if<std::vector<float>>(&it->second.value);
-  return list ? std::vector<double>(list->begin(), list->end())
-              : std::vector<double>();
+static const ActivationRow *findRow(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  const auto *row =
+      std::find_if(std::begin(kActivations), std::end(kActivations),
+                   [&](const ActivationRow &row) { return name == row.name; });
+  return row == std::end(kActivations) ? nullptr : row;
+}
+
+std::optional<Activation> divisi::findActivation(std::string name) {
+  const ActivationRow *row = findRow(std::move(name));
+  return row ? std::optional(Activation{row->name, row->alpha, row->beta})
+             : std::nullopt;
 }
 
 /// Alphas and betas stand in order, for those activations that take one.
@@ -61,21 +66,17 @@ std::vector<Activation> divisi::readActivations(NodeImporter &node,
     return {};
   }
   names.resize(count);
-  std::vector<double> alphas = floatsOf(node, "activation_alpha"),
-                      betas = floatsOf(node, "activation_beta");
+  std::vector<double> alphas = node.getFloats("activation_alpha"),
+                      betas = node.getFloats("activation_beta");
   size_t nextAlpha = 0, nextBeta = 0;
   std::vector<Activation> result;
-  for (std::string name : names) {
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    const auto *row = std::find_if(
-        std::begin(kActivations), std::end(kActivations),
-        [&](const ActivationRow &row) { return name == row.name; });
-    if (row == std::end(kActivations)) {
+  for (const std::string &name : names) {
+    const ActivationRow *row = findRow(name);
+    if (!row) {
       node.unsupported("its activation '" + name + "' is not supported yet");
       return {};
     }
-    Activation one{name, row->alpha, row->beta};
+    Activation one{row->name, row->alpha, row->beta};
     if (row->hasAlpha && nextAlpha < alphas.size()) {
       one.alpha = alphas[nextAlpha++];
     }
@@ -93,8 +94,8 @@ static Tensor affine(Emitter &emit, const Tensor &x, double a, double b) {
   return emit.binary("add", scaled, emit.scalar(x->type, b));
 }
 
-static Tensor activate(Emitter &emit, const Activation &f, Tensor x,
-                       double clip) {
+Tensor divisi::activate(Emitter &emit, const Activation &f, Tensor x,
+                        double clip) {
   auto number = [&](double value) { return emit.scalar(x->type, value); };
   if (clip > 0) {
     x = emit.binary("max", x, number(-clip));

@@ -44,6 +44,12 @@ struct RecurrentState {
   Tensor c; ///< The cell of an LSTM, else null.
 };
 
+/// The activation called `name`, in whatever case, with the constants that it
+/// has unless a node says others.
+std::optional<Activation> findActivation(std::string name);
+/// f(x), of `x` clipped to [-clip, clip] if `clip` is not 0.
+Tensor activate(Emitter &emit, const Activation &f, Tensor x, double clip);
+
 /// Those that the node names, else `names`; fails unless they are `count`.
 std::vector<Activation> readActivations(NodeImporter &node,
                                         std::vector<std::string> names,

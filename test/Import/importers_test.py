@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import own_cases
 import pytest
+import runtime_cases
 
 BIN = Path(os.environ["DIVISI_BUILD"]) / "bin"
 BATCH = 60
@@ -53,7 +54,8 @@ def read_importers():
 # These are no rows of a table: they are imported by their graphs.
 IMPORTERS = read_importers() | {"If", "Loop", "Scan"}
 CASES = [*node_cases.standard_cases(IMPORTERS).values(),
-         *node_cases.own_cases(), *own_cases.own_cases()]
+         *node_cases.own_cases(), *own_cases.own_cases(),
+         *runtime_cases.own_cases()]
 GOOD = [case for case in CASES
         if not refusal_of(case) and case.name not in node_cases.DISPUTED]
 

@@ -108,16 +108,21 @@ def standard_cases(operators):
 def own_case(name, op_type, inputs, *, constants=(), opset=21, outputs=1,
              also=None, **attributes):
     """A case whose outputs ONNX Runtime computes; `also` has the attributes
-    whose names are taken here."""
+    whose names are taken here. `outputs` says how many, or their names, which
+    are empty for those left out."""
     names = ["" if value is None else f"x{i}"
              for i, value in enumerate(inputs)]
-    node = helper.make_node(op_type, names,
-                            [f"y{i}" for i in range(outputs)],
-                            **attributes, **(also or {}))
-    case = Case(name, node, inputs, [None] * outputs, opset, set(constants))
+    results = outputs if isinstance(outputs, list) else \
+        [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op_type, names, results, **attributes,
+                            **(also or {}))
+    inputs = [None if value is None else np.asarray(value) for value in inputs]
+    case = Case(name, node, inputs, [None] * len(results), opset,
+                set(constants))
     model = join([case], with_outputs=False)
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    case.outputs = session.run(None, feeds([case]))
+    found = iter(session.run(None, feeds([case])))
+    case.outputs = [next(found) if result else None for result in results]
     return case
 
 

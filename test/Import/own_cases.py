@@ -105,6 +105,33 @@ def resize_cases(floats):
                        [image, None, None, np.array([5, 5])], constants=[3],
                        mode="linear", axes=[2, 3],
                        keep_aspect_ratio_policy=policy)
+    for nearest in ("floor", "ceil", "round_prefer_floor"):
+        yield own_case(f"Resize_tf_half_pixel_{nearest}", "Resize",
+                       [image, floats(0), np.float32([1, 1, 0.6, 2.3])],
+                       constants=[1, 2], mode="nearest", opset=11,
+                       nearest_mode=nearest,
+                       coordinate_transformation_mode="tf_half_pixel_for_nn")
+
+
+def deform_cases(floats):
+    """Groups of channels and of offsets, with a mask and a bias or without."""
+    for group, offsets, taps in ((1, 1, (3, 3)), (2, 2, (2, 3)),
+                                 (2, 1, (3, 1)), (1, 4, (1, 1))):
+        image, maps = floats(2, 4, 6, 5), offsets * taps[0] * taps[1]
+        settings = {"group": group, "offset_group": offsets,
+                    "kernel_shape": taps, "opset": 19}
+        inputs = [floats(6, 4 // group, *taps),
+                  floats(2, 2 * maps, 7 - taps[0], 6 - taps[1])]
+        yield own_case(f"DeformConv_{group}_{offsets}", "DeformConv",
+                       [image, *inputs], **settings)
+        high, wide = (8 - taps[0]) // 2 + 1, 8 - 2 * taps[1]
+        if wide < 1:
+            continue
+        inputs[1] = floats(2, 2 * maps, high, wide)
+        yield own_case(f"DeformConv_{group}_{offsets}_windows", "DeformConv",
+                       [image, *inputs, floats(6), floats(2, maps, high, wide)],
+                       pads=[1, 0, 1, 1], strides=[2, 1], dilations=[1, 2],
+                       **settings)
 
 
 def signal_cases(floats):
@@ -126,6 +153,10 @@ def signal_cases(floats):
 
 
 def other_cases(floats):
+    # One scale a group; withdrawn, and all that opsets 18 to 20 have.
+    yield own_case("GroupNormalization_of_18", "GroupNormalization",
+                   [floats(2, 6, 4), floats(3), floats(3)], opset=18,
+                   num_groups=3, epsilon=1e-3)
     x = floats(3, 4, 5)
     x[1, 2] = 0
     for p in (1, 2):
@@ -159,5 +190,5 @@ def own_cases():
         return random.standard_normal(shape).astype(np.float32)
 
     for family in (recurrent_cases, sample_cases, window_cases, resize_cases,
-                   signal_cases, other_cases):
+                   deform_cases, signal_cases, other_cases):
         yield from family(floats)

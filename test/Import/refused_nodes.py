@@ -9,6 +9,7 @@ their names.
 import numpy as np
 import onnx
 from onnx import helper
+from refused_runtime import RUNTIME
 
 CONTENT, UNSUPPORTED = 4, 5
 X, IMAGE, HEADS = (2, 3), (1, 4, 6, 6), (2, 2, 5, 4)
@@ -31,20 +32,6 @@ def strings(*values):
                               values)
 
 
-# Of ONNX Runtime's own domain, which no checker knows.
-RUNTIME = [
-    (code, message, operator, inputs, {"domain": "com.microsoft", **settings})
-    for code, message, operator, inputs, settings in (
-        (4, "it has no input 4", "QLinearAdd", [X, floats(1), None, X], {}),
-        (4, "it has no input 3", "QLinearConcat", [floats(1), None, X], {}),
-        (4, "its result has a scale or zero point of shape [2], expected one "
-         "number", "QLinearSigmoid",
-         [X, np.float32(1), None, floats(1, 2)], {}),
-        (4, "its operands are not matrices", "QGemm",
-         [(2, 2, 3), np.float32(1), None, X, np.float32(1)], {}),
-        (5, "its channels are last; export it with channels after the batch",
-         "QLinearGlobalAveragePool",
-         [IMAGE, np.float32(1), None, np.float32(1)], {"channels_last": 1}))]
 MOVEMENT = [
     (4, "copies a dim that the input does not have", "Reshape",
      [X, ints(2, 3, 0)], {}),
@@ -199,6 +186,10 @@ WINDOW = [
      {"kernel_shape": [2, 2], "pads": [-1, 0, 0, 0]}),
     (4, "got an input of rank 2 and a kernel of rank 4, expected the same "
      "rank, 3 at least", "Conv", [X, (4, 4, 1, 1)], {}),
+    (5, "its image has the shape [2, 3] and its kernel [4, 4, 1, 1]; expected "
+     "two spatial dims", "DeformConv", [X, (4, 4, 1, 1), X], {}),
+    (4, "it has 3 groups, 1 groups of offsets, 4 channels and a kernel of 4 by "
+     "4", "DeformConv", [IMAGE, (4, 4, 1, 1), X], {"group": 3}),
     (4, "kernel_shape is not that of the kernel", "Conv",
      [IMAGE, (4, 4, 1, 1)], {"kernel_shape": [3, 3]}),
     (4, "it has 2 groups, 4 channels and a kernel of 4 by 4", "Conv",
@@ -253,7 +244,7 @@ RECURRENT = [
     (4, "got 1 activations, expected at least 2", "GRU",
      [(5, 2, 3), (1, 12, 3), (1, 12, 4)],
      {"hidden_size": 4, "activations": ["Tanh"]}),
-    (5, "its activation 'thresholdedrelu' is not supported yet", "RNN",
+    (5, "its activation 'ThresholdedRelu' is not supported yet", "RNN",
      [(5, 2, 3), (1, 4, 3), (1, 4, 4)],
      {"hidden_size": 4, "activations": ["ThresholdedRelu"]}),
 ]
