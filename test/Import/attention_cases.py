@@ -7,7 +7,8 @@ Where it leaves results undefined (rows of padding), no case looks.
 import itertools
 
 import numpy as np
-from node_cases import own_case
+from node_cases import Case, own_case
+from onnx import helper
 
 RANDOM = np.random.default_rng(46)
 
@@ -20,6 +21,18 @@ def case(name, op_type, inputs, **attributes):
     """A case of the domain com.microsoft; its name says what is in the node."""
     return own_case(f"{op_type}_{name}", op_type, inputs,
                     domain="com.microsoft", **attributes)
+
+
+def known_case(name, op_type, inputs, outputs, *, constants=(),
+               **attributes):
+    """A case of what ONNX Runtime does not do, or rounds more than we."""
+    node = helper.make_node(
+        op_type, ["" if value is None else f"x{i}"
+                  for i, value in enumerate(inputs)],
+        [f"y{i}" for i in range(len(outputs))], domain="com.microsoft",
+        **attributes)
+    inputs = [None if value is None else np.asarray(value) for value in inputs]
+    return Case(name, node, inputs, outputs, 21, set(constants))
 
 
 BATCH, HEADS, SHARED, DEPTH = 2, 4, 2, 32
@@ -198,7 +211,54 @@ def fused_attention_cases():
                unidirectional=1)
 
 
+def with_inputs(case_, name, inputs, **attributes):
+    """The outputs of `case_` from inputs in a form that ONNX Runtime takes on
+    GPUs alone."""
+    return known_case(f"{case_.node.op_type}_{name}", case_.node.op_type,
+                      inputs, case_.outputs, **attributes)
+
+
+def packed_cases():
+    parts = [floats(BATCH, 5, HEADS, DEPTH) for _ in range(3)]
+    flat = [part.reshape(BATCH, 5, -1) for part in parts]
+    for bias in (None, floats(3 * HEADS * DEPTH)):
+        plain = case("plain", "MultiHeadAttention", [*flat, bias],
+                     num_heads=HEADS)
+        yield with_inputs(plain, f"three_{bias is None}",
+                          [np.stack(parts, 3), None, None, bias],
+                          num_heads=HEADS)
+        yield with_inputs(plain, f"two_{bias is None}",
+                          [flat[0], np.stack(parts[1:], 3), None, bias],
+                          num_heads=HEADS)
+
+
+def normalized_query_cases():
+    """Heads are normalized before they are rotated."""
+    for (name, queries, past, total, lengths), rotary in itertools.product(
+            STEPS, (0, 1)):
+        settings = {"num_heads": HEADS, "kv_num_heads": SHARED,
+                    "do_rotary": rotary}
+        weights = [floats(DEPTH), floats(DEPTH)]
+        parts = query_inputs(queries, packed=False)
+        normal = list(parts)
+        for i, weight in enumerate(weights):
+            heads = parts[i].reshape(BATCH, queries, -1, DEPTH)
+            root = np.sqrt((heads ** 2).mean(-1, keepdims=True) + 1e-3)
+            normal[i] = (heads / root * weight).reshape(parts[i].shape)
+        rest = [floats(BATCH, SHARED, past, DEPTH) if past else None
+                for _ in range(2)]
+        rest += [np.array(lengths, np.int32) - 1, np.array(total, np.int32),
+                 *(tables(16, DEPTH // 2) if rotary else (None, None))]
+        plain = case("plain", "GroupQueryAttention", [*normal, *rest],
+                     constants=[6], outputs=3, **settings)
+        yield with_inputs(plain, f"normalized_{name}_{rotary}",
+                          [*parts, *rest, *[None] * 5, *weights],
+                          constants=[6], qk_norm_epsilon=1e-3, **settings)
+
+
 def own_cases():
+    yield from packed_cases()
+    yield from normalized_query_cases()
     yield from rotary_cases()
     yield from group_query_cases()
     yield from multi_head_cases()

@@ -6,9 +6,8 @@ import itertools
 
 import attention_cases
 import numpy as np
-from attention_cases import RANDOM, case, floats
-from node_cases import Case, own_case
-from onnx import helper
+from attention_cases import RANDOM, case, floats, known_case
+from node_cases import own_case
 
 
 def spell(**settings):
@@ -225,17 +224,6 @@ def scale_cases():
                           np.float32(0.17), np.int8(5)],
                          [np.int8(np.round(mean / np.float32(0.17)) + 5)],
                          axes=[1, 2], keepdims=keepdims)
-
-
-def known_case(name, op_type, inputs, outputs, **attributes):
-    """A case of what ONNX Runtime does not do, or rounds more than we."""
-    node = helper.make_node(
-        op_type, ["" if value is None else f"x{i}"
-                  for i, value in enumerate(inputs)],
-        [f"y{i}" for i in range(len(outputs))], domain="com.microsoft",
-        **attributes)
-    inputs = [None if value is None else np.asarray(value) for value in inputs]
-    return Case(name, node, inputs, outputs, 21)
 
 
 def recurrent_cases():
