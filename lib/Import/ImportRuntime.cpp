@@ -160,6 +160,38 @@ static void importQLinearPool(NodeImporter &node, Pool pool) {
   }
 }
 
+/// The operator `name` of ONNX, of an image whose channels are last.
+static void importChannelsLast(NodeImporter &node, const char *name) {
+  std::vector<Tensor> inputs = {
+      moveChannels(node, node.input(0), /*toFront=*/true)};
+  for (size_t i = 1; i < node.numInputs(); ++i) {
+    inputs.push_back(node.hasInput(i) ? node.input(i) : nullptr);
+  }
+  NodeImporter inner(node.node(), node.emitter(), inputs);
+  findImporter(name)(inner);
+  if (!node.failed()) {
+    node.setResult(0,
+                   moveChannels(node, inner.results()[0], /*toFront=*/false));
+  }
+}
+
+/// Of quantized images its optimizer puts the channels last.
+static void importRuntimeQLinearConv(NodeImporter &node) {
+  if (!node.requireInputs({0, 1, 2, 3, 4, 5, 6, 7})) {
+    return;
+  }
+  if (node.getInt("channels_last") != 0) {
+    return importChannelsLast(node, "QLinearConv");
+  }
+  findImporter("QLinearConv")(node);
+}
+
+static void importNhwcMaxPool(NodeImporter &node) {
+  if (node.requireInputs({0})) {
+    importChannelsLast(node, "MaxPool");
+  }
+}
+
 /// The mean over all dims behind the channels.
 static void importQLinearGlobalAveragePool(NodeImporter &node) {
   importQLinearPool(node, [&](const Tensor &x) {
@@ -271,10 +303,12 @@ static void importQGemm(NodeImporter &node) {
 
 llvm::ArrayRef<ImporterRow> divisi::runtimeImporters() {
   static const ImporterRow kRows[] = {
+      {"com.microsoft.NhwcMaxPool", importNhwcMaxPool},
       {"com.microsoft.QGemm", importQGemm},
       {"com.microsoft.QLinearAdd", importQLinearAdd},
       {"com.microsoft.QLinearAveragePool", importQLinearAveragePool},
       {"com.microsoft.QLinearConcat", importQLinearConcat},
+      {"com.microsoft.QLinearConv", importRuntimeQLinearConv},
       {"com.microsoft.QLinearGlobalAveragePool",
        importQLinearGlobalAveragePool},
       {"com.microsoft.QLinearLeakyRelu", importQLinearLeakyRelu},

@@ -56,6 +56,7 @@ QUANTIZED = [
      "DynamicQuantizeLSTM",
      [(3, 2, 4), *[np.ones((1, 4, 8), np.int8)] * 2, *[None] * 5, ONE,
       np.array([0], np.int8), floats(1), np.array([0], np.int8)], {}),
+    (4, "it has no input 1", "QLinearConv", [IMAGE], {"channels_last": 1}),
     (4, "it has no input 1", "QuantizeLinear", [X], {}),
     (4, "it has no input 1", "DequantizeLinear", [X], {})]
 QUERIES = [

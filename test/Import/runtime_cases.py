@@ -197,6 +197,18 @@ def dynamic_cases():
                    channels_last=last)
     yield case("counts_pads", "QLinearAveragePool", [image, *tail],
                kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+    kernel = RANDOM.integers(-60, 61, (4, 3, 3, 2), np.int8)
+    for last in (0, 1):
+        x = np.ascontiguousarray(np.moveaxis(image, 1, -1)) if last else image
+        yield case(f"last_{last}", "QLinearConv",
+                   [x, *tail[:2], kernel, np.float32([.01, .02, .013, .01]),
+                    np.zeros(4, np.int8), np.float32(0.171), np.uint8(120),
+                    RANDOM.integers(-99, 99, 4, np.int32)],
+                   constants=range(1, 9), channels_last=last,
+                   pads=[1, 0, 1, 1], strides=[2, 1])
+    yield case("pads", "NhwcMaxPool",
+               [np.ascontiguousarray(np.moveaxis(image, 1, -1))],
+               kernel_shape=[3, 2], pads=[1, 0, 1, 1], strides=[2, 1])
     yield case("plain", "QLinearWhere",
                [floats(2, 3, 6, 5) > 0, image, *tail[:2], image[:, :, ::-1],
                 np.float32(0.03), np.uint8(100), *tail[2:]])

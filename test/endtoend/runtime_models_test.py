@@ -138,3 +138,16 @@ def test_quantized_models(divisi, source, quantizer, devices):
     if source == "fused":
         assert "QAttention" in models.operators(path)
     compare_codes(divisi, values, models.expected(path, values), devices)
+
+
+@pytest.mark.sample("devices")
+@pytest.mark.parametrize("devices", DEVICES)
+def test_quantized_images_with_channels_last(divisi, devices):
+    """As the optimizer puts them at level all."""
+    values = load(STORED / "resnet.inputs.npz")
+    paths = [divisi.path(name) for name in ("a.onnx", "b.onnx", "m.onnx")]
+    models.without_shapes(STORED / "resnet.onnx", paths[0])
+    quantized_by_operators(*paths[:2], values)
+    models.optimize(*paths[1:], "all")
+    assert "NhwcMaxPool" in models.operators(paths[2])
+    compare_codes(divisi, values, models.expected(paths[2], values), devices)
