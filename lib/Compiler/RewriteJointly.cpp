@@ -16,7 +16,8 @@
 //
 // The program that there is comes first. Where time is limited, searches and
 // other plans get what it leaves of that; where a person interrupts them, the
-// best plan so far is kept.
+// best plan so far is kept. The plan says of which programs its bound holds,
+// and which were left out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,14 +96,17 @@ private:
     OwningOpRef<ModuleOp> plan;
     int64_t nanoseconds = 0;
     PlanReport report;
+    size_t number = 0; ///< Which of the programs.
   };
 
   static std::string textOf(ModuleOp module);
-  Expected<Planned> plan(std::unique_ptr<Compilation> program);
+  Expected<Planned> plan(std::unique_ptr<Compilation> program, int64_t share);
   Expected<std::unique_ptr<Compilation>> search(const DeviceKind &kind);
-  Status tryOther(const DeviceKind &kind);
+  Status tryOther(const DeviceKind &kind, int64_t share);
+  std::vector<std::string> rulesOf(ModuleOp program) const;
   bool isOver();
-  void keep(std::optional<int64_t> before);
+  void leaveOut(int64_t share, int64_t devices);
+  void keep();
 
   Compilation &source_;
   /// That are planned, on few grids and on many: planning may take three times
@@ -110,11 +114,12 @@ private:
   /// of the first.
   static constexpr int kMostPrograms = 3, kMostOnMany = 2;
   static constexpr int64_t kManyGrids = 16;
-  int numPlanned_ = 0;
   double longest_ = 0; ///< Seconds that a plan took.
   bool isCut_ = false; ///< Whether time or a person ended it.
   /// Of the programs that were looked at.
   std::vector<std::string> texts_;
+  std::vector<rewrite::ProgramRecord> programs_; ///< Found or left out.
+  int numPlanned_ = 0; ///< Of them, those whose planner was asked.
   std::optional<Planned> best_;
 };
 
@@ -137,11 +142,29 @@ bool Compilation::JointRewriting::isOver() {
   return isCut_;
 }
 
+/// Each once.
+std::vector<std::string>
+Compilation::JointRewriting::rulesOf(ModuleOp program) const {
+  auto before = rewrite::getRuleRecords(*source_.module_);
+  auto after = rewrite::getRuleRecords(program);
+  std::vector<std::string> names;
+  if (before && after) {
+    for (const auto &rule : rewrite::appliedSince(*before, *after)) {
+      names.push_back(rule.name);
+    }
+  }
+  return names;
+}
+
+/// Plans the program that is the cheapest at `share`.
 Expected<Compilation::JointRewriting::Planned>
-Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program) {
+Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program,
+                                  int64_t share) {
   double begin = steadySeconds();
   ++numPlanned_;
   Planned planned;
+  planned.number = programs_.size();
+  programs_.push_back({.share = share, .rules = rulesOf(*program->module_)});
   std::unique_ptr<Compilation> copy = program->copy();
   noteOnModule(*copy->module_, kStageAttr, stringifyStage(Stage::Rewrite));
   // People hear of one search, and of the plan that is taken.
@@ -151,6 +174,9 @@ Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program) {
   Status status = copy->planToFit();
   longest_ = std::max(longest_, steadySeconds() - begin);
   if (!status.isOk()) {
+    programs_.back().leftOut = status.code() == ExitCode::Infeasible
+                                   ? "no plan of it fits"
+                                   : "no plan of it was found";
     return status;
   }
   auto record = getPlanRecord(*copy->module_);
@@ -159,6 +185,8 @@ Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program) {
                   : record.status();
   }
   planned.nanoseconds = (*record)->nanoseconds;
+  programs_.back().nanoseconds = planned.nanoseconds;
+  programs_.back().lowerBound = (*record)->lowerBound;
   planned.program = std::move(program);
   planned.plan = std::move(copy->module_);
   return planned;
@@ -190,34 +218,65 @@ Compilation::JointRewriting::search(const DeviceKind &kind) {
   return other;
 }
 
-Status Compilation::JointRewriting::tryOther(const DeviceKind &kind) {
+Status Compilation::JointRewriting::tryOther(const DeviceKind &kind,
+                                             int64_t share) {
   auto found = search(kind);
   if (!found) {
     return found.status();
   }
-  if (!*found || isOver()) {
+  if (!*found) {
     return Status();
   }
-  auto other = plan(std::move(*found));
+  if (isOver()) {
+    programs_.push_back({.share = share,
+                         .leftOut = "found, and not planned: time is over",
+                         .rules = rulesOf(*(*found)->module_)});
+    return Status();
+  }
+  auto other = plan(std::move(*found), share);
   if (other && (!best_ || other->nanoseconds < best_->nanoseconds)) {
     best_ = std::move(*other);
   }
   return Status(); // Another program may fit.
 }
 
-/// Takes the best program and its plan; `before` is what the plan without
-/// rewriting takes, if there is one.
-void Compilation::JointRewriting::keep(std::optional<int64_t> before) {
+/// Notes that no program was searched for at `share` and beyond.
+void Compilation::JointRewriting::leaveOut(int64_t share, int64_t devices) {
+  for (; share <= devices; share *= 4) {
+    programs_.push_back({.share = share,
+                         .leftOut = isCut_ ? "not searched for: time is over"
+                                           : "not searched for: " +
+                                                 std::to_string(numPlanned_) +
+                                                 " programs are planned"});
+  }
+}
+
+/// Takes the best program and its plan.
+void Compilation::JointRewriting::keep() {
   source_.module_ = std::move(best_->program->module_);
   source_.planned_ = std::move(best_->plan);
-  if (before && best_->nanoseconds < *before) {
-    int64_t devices = countUsedDevices(*source_.planned_);
-    for (ModuleOp module : {*source_.module_, *source_.planned_}) {
+  programs_[best_->number].isTaken = true;
+  // Where no rule makes another program, nothing says that one was looked for.
+  bool areOthers = llvm::any_of(
+      programs_, [](const auto &program) { return !program.rules.empty(); });
+  const std::optional<int64_t> &before = programs_.front().nanoseconds;
+  int64_t devices = countUsedDevices(*source_.planned_);
+  for (ModuleOp module : {*source_.module_, *source_.planned_}) {
+    if (before && best_->nanoseconds < *before) {
       rewrite::setSavingRecord(module, {devices, *before, best_->nanoseconds});
     }
+    rewrite::setProgramRecords(module,
+                               areOthers ? programs_ : decltype(programs_)());
+  }
+  PlanReport &report = best_->report;
+  report.programs = llvm::count_if(programs_, [](const auto &program) {
+    return program.nanoseconds.has_value();
+  });
+  if (report.programs > 1) {
+    report.lowerBound = rewrite::boundOverAll(programs_).value_or(0);
   }
   if (source_.options_.plan.control.onPlan) {
-    source_.options_.plan.control.onPlan(best_->report);
+    source_.options_.plan.control.onPlan(report);
   }
 }
 
@@ -227,13 +286,11 @@ Status Compilation::JointRewriting::run() {
     return machine.status();
   }
   source_.tellPhase(stringifyStage(Stage::Plan));
-  auto first = plan(source_.copy());
+  auto first = plan(source_.copy(), 0);
   if (!first && first.status().code() != ExitCode::Infeasible) {
     return first.status();
   }
-  std::optional<int64_t> before;
   if (first) {
-    before = first->nanoseconds;
     best_ = std::move(*first);
   }
   int64_t devices =
@@ -242,9 +299,10 @@ Status Compilation::JointRewriting::run() {
   for (int64_t count = 1; count <= devices; count *= 4) {
     bool areMany = best_ && best_->report.grids >= kManyGrids;
     if (numPlanned_ >= (areMany ? kMostOnMany : kMostPrograms) || isOver()) {
+      leaveOut(count, devices);
       break;
     }
-    if (Status status = tryOther(joined(kind, count)); !status.isOk()) {
+    if (Status status = tryOther(joined(kind, count), count); !status.isOk()) {
       return status;
     }
   }
@@ -255,7 +313,7 @@ Status Compilation::JointRewriting::run() {
     best_->report.notes.push_back(
         "the search for rewritten programs was cut short");
   }
-  keep(before);
+  keep();
   return Status();
 }
 

@@ -73,10 +73,13 @@ void PlanWatch::hear(const search::Progress &news) {
   line_.show(seconds(), formatv("{0,-10}", phase_).str() + what, isFirst);
 }
 
-/// `cost 1200, bound 1180, gap 1.67%`, in nanoseconds.
+/// `cost 1200, bound 1180 over 2 programs, gap 1.67%`, in nanoseconds.
 static std::string describe(const PlanReport &report) {
-  return formatv("cost {0}, bound {1}, gap {2:P2}", report.nanoseconds,
-                 report.lowerBound,
+  std::string of = report.programs == 1
+                       ? ""
+                       : formatv(" over {0} programs", report.programs).str();
+  return formatv("cost {0}, bound {1}{2}, gap {3:P2}", report.nanoseconds,
+                 report.lowerBound, of,
                  search::relativeGap(report.nanoseconds, report.lowerBound));
 }
 

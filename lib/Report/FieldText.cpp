@@ -10,12 +10,8 @@
 
 #include "dialects/SPMD/LayoutSyntax.h"
 #include "divisi/Layout/Parse.h"
-#include "divisi/Support/Units.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-
-#include <cstdlib>
 
 using namespace llvm;
 using namespace divisi;
@@ -64,21 +60,4 @@ std::optional<std::vector<GridLayout>> divisi::readLayouts(StringRef text,
     text = text.substr(end == StringRef::npos ? end : end + 2);
   }
   return layouts;
-}
-
-std::string divisi::savingText(const rewrite::SavingRecord &saving) {
-  int64_t less = saving.before - saving.after;
-  std::string change;
-  if (less != 0 && saving.before > 0) {
-    change =
-        llvm::formatv(", {0:F1} % {1}",
-                      100.0 * double(std::abs(less)) / double(saving.before),
-                      less > 0 ? "less" : "more");
-  }
-  return llvm::formatv("predicted to take {0} a run on {1} instead of {2}{3}",
-                       formatTime(saving.after),
-                       saving.devices == 1
-                           ? std::string("one device")
-                           : std::to_string(saving.devices) + " devices",
-                       formatTime(saving.before), change);
 }

@@ -26,9 +26,10 @@ std::string layoutsText(llvm::ArrayRef<GridLayout> layouts);
 std::optional<std::vector<GridLayout>> readLayouts(llvm::StringRef text,
                                                    const Grid &grid);
 
-/// `predicted to take 1.0 us a run on one device instead of 2.0 us, 50.0 %
-/// less`
-std::string savingText(const rewrite::SavingRecord &saving);
+/// What --rewrite did and saves, and which programs it compared: the name of
+/// each line, and the line.
+std::vector<std::pair<std::string, std::string>>
+rewritingLines(const Report &report);
 
 } // namespace divisi
 

@@ -354,6 +354,12 @@ Status ReportBuilder::addRecords() {
     return saving.status();
   }
   report_.saving = *saving;
+  Expected<std::vector<rewrite::ProgramRecord>> programs =
+      rewrite::getProgramRecords(module_);
+  if (!programs) {
+    return programs.status();
+  }
+  report_.programs = std::move(*programs);
   return Status();
 }
 

@@ -191,6 +191,17 @@ static bool fromJSON(const json::Value &value, SavingRecord &saving,
          map.map("nanoseconds_after", saving.after);
 }
 
+static bool fromJSON(const json::Value &value, ProgramRecord &program,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("share", program.share) &&
+         map.map("nanoseconds", program.nanoseconds) &&
+         map.map("lower_bound", program.lowerBound) &&
+         map.map("taken", program.isTaken) &&
+         map.map("left_out", program.leftOut) &&
+         map.map("rules", program.rules);
+}
+
 } // namespace divisi::rewrite
 
 static bool mapMemory(const json::Value &value, Report &report,
@@ -297,10 +308,11 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
        map.map("plan", report.plan) &&
        map.mapOptional("precision", report.precision) &&
        map.mapOptional("rules", report.rules) &&
-       map.map("saving", report.saving) && map.map("grids", report.grids) &&
-       mapMemory(value, report, root) && map.map("globals", globals) &&
-       map.map("tensors", tensors) && map.map("rows", rows) &&
-       map.map("kernels", report.kernels) &&
+       map.map("saving", report.saving) &&
+       map.mapOptional("programs", report.programs) &&
+       map.map("grids", report.grids) && mapMemory(value, report, root) &&
+       map.map("globals", globals) && map.map("tensors", tensors) &&
+       map.map("rows", rows) && map.map("kernels", report.kernels) &&
        map.mapOptional("schedule", report.schedule) &&
        map.mapOptional("space_copies", report.spaceCopies) &&
        map.mapOptional("codes", report.codes) &&

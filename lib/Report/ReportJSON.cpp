@@ -173,6 +173,15 @@ static json::Value toJSON(const std::optional<rewrite::SavingRecord> &saving) {
                       {"nanoseconds_after", saving->after}};
 }
 
+static json::Value toJSON(const rewrite::ProgramRecord &program) {
+  return json::Object{{"share", program.share},
+                      {"nanoseconds", program.nanoseconds},
+                      {"lower_bound", program.lowerBound},
+                      {"taken", program.isTaken},
+                      {"left_out", program.leftOut},
+                      {"rules", json::Array(program.rules)}};
+}
+
 /// The groups of the table: how many layers of which names are alike.
 static json::Array groupsOf(const Report &report) {
   json::Array groups;
@@ -236,6 +245,8 @@ json::Value divisi::toJSON(const Report &report) {
       {"precision", toJSON(report.precision)},
       {"rules", toArray(report.rules)},
       {"saving", toJSON(report.saving)},
+      {"programs", toArray(report.programs)},
+      {"programs_lower_bound", rewrite::boundOverAll(report.programs)},
       {"grids", toArray(report.grids)},
       {"predicted_nanoseconds", report.nanoseconds},
       {"one_device_nanoseconds", report.oneDeviceNanoseconds},

@@ -415,12 +415,8 @@ void divisi::printSummary(const Report &named, raw_ostream &os) {
   if (report.precision) {
     line(os, "precision") << describe(*report.precision) << "\n";
   }
-  for (const rewrite::RuleRecord &rule : report.rules) {
-    line(os, "rule") << rule.name << " of " << rule.file << " ("
-                     << rule.numericClass << "): " << describe(rule) << "\n";
-  }
-  if (report.saving) {
-    line(os, "rewriting") << savingText(*report.saving) << "\n";
+  for (const auto &[name, text] : rewritingLines(report)) {
+    line(os, name) << text << "\n";
   }
   for (const ReportGrid &grid : report.grids) {
     grid.axes.print(line(os, "grid @" + grid.name));

@@ -95,6 +95,7 @@ struct PlanReport {
   int64_t nanoseconds = 0;      ///< Predicted, all entries together.
   /// No declared strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
+  int64_t programs = 1;     ///< Forms of the program of which the bound is.
   int64_t grids = 0;        ///< That were searched, or ruled out by a bound.
   int64_t gridsLeftOut = 0; ///< Others, of which nothing is said.
   int64_t maxAxes = 0;      ///< The most axes that one of them has.

@@ -181,6 +181,8 @@ struct Report {
   std::vector<rewrite::RuleRecord> rules;
   /// What --rewrite saves; none if it did nothing.
   std::optional<rewrite::SavingRecord> saving;
+  /// Those that --rewrite joint has compared; none where rules made no other.
+  std::vector<rewrite::ProgramRecord> programs;
   std::vector<ReportGrid> grids;
   std::vector<ReportTensor> globals;
   std::vector<ReportTensor> tensors; ///< Inputs and outputs of all entries.

@@ -67,6 +67,34 @@ void setSavingRecord(mlir::ModuleOp module, const SavingRecord &record);
 /// What is noted on `module`, if anything; fails as getRuleRecords does.
 Expected<std::optional<SavingRecord>> getSavingRecord(mlir::ModuleOp module);
 
+/// A form of the program that --rewrite joint has found.
+struct ProgramRecord {
+  /// It is the cheapest where a device does one of so many even parts of the
+  /// work; 0 for the program without rewriting.
+  int64_t share = 0;
+  std::optional<int64_t> nanoseconds; ///< Of a run, by its plan.
+  /// That no plan of it takes less than, if its planner knows.
+  std::optional<int64_t> lowerBound;
+  bool isTaken = false;           ///< Its plan is the answer.
+  std::string leftOut;            ///< Why it has no plan; else empty.
+  std::vector<std::string> rules; ///< That were applied, each once.
+
+  friend bool operator==(const ProgramRecord &,
+                         const ProgramRecord &) = default;
+};
+
+/// Notes `records` on `module`, in place of what is noted there; none leave no
+/// note.
+void setProgramRecords(mlir::ModuleOp module,
+                       const std::vector<ProgramRecord> &records);
+
+/// What is noted on `module`; fails as getRuleRecords does.
+Expected<std::vector<ProgramRecord>> getProgramRecords(mlir::ModuleOp module);
+
+/// That no plan of any program with one takes less than; nothing if it is not
+/// known of one of them.
+std::optional<int64_t> boundOverAll(const std::vector<ProgramRecord> &records);
+
 /// What of `after`, the records of a program, has been applied since it had
 /// those of `before`.
 std::vector<RuleRecord> appliedSince(const std::vector<RuleRecord> &before,
