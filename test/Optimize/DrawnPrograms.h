@@ -213,7 +213,7 @@ inline std::vector<HostTensor> OptimizeTest::evaluate(mlir::ModuleOp module) {
   std::mt19937_64 random(11);
   auto drawn = [&](mlir::Type type) {
     auto tensor = cast<mlir::RankedTensorType>(type);
-    rewrite::TensorForm form{rt::DType::F64, {}};
+    rewrite::TensorForm form{*fromMLIRType(tensor.getElementType()), {}};
     form.dims.assign(tensor.getShape().begin(), tensor.getShape().end());
     return *rewrite::drawTensor(form, rewrite::Distribution::Normal, random);
   };

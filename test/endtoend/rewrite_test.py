@@ -220,65 +220,6 @@ def test_what_rewriting_saves(divisi):
     assert re.search(r"rewriting .* % more\n", said), said
 
 
-def test_the_bound_says_over_which_programs_it_holds(divisi):
-    """The least of those of all programs that were planned."""
-    m = model("bert")
-    divisi("plan", m.onnx, *m.shapes, "--cluster", "cpu:16", "--mesh", "16",
-           "-o", "p.mlir")
-    flags = "p.mlir", "--data", m.onnx, "--no-compare"
-    report = json.loads(divisi("explain", *flags, "--json").out)
-    programs = report["programs"]
-    planned = [p for p in programs if p["nanoseconds"] is not None]
-    assert len(planned) > 1 and planned[0]["share"] == 0
-    assert planned[0]["rules"] == [] and all(p["rules"] for p in planned[1:])
-    [taken] = [p for p in planned if p["taken"]]
-    assert taken["nanoseconds"] == report["plan"]["nanoseconds"] == min(
-        p["nanoseconds"] for p in planned)
-    assert taken["lower_bound"] == report["plan"]["lower_bound"]
-    assert all(p["lower_bound"] <= p["nanoseconds"] for p in planned)
-    assert report["programs_lower_bound"] == min(
-        p["lower_bound"] for p in planned)
-    left = [p for p in programs if p["nanoseconds"] is None]
-    assert left and all(re.fullmatch(r"not searched for: [23] programs are planned",
-                                     p["left_out"]) for p in left)
-    said = divisi("explain", *flags).out
-    assert re.search(
-        rf"\nprograms +{len(planned)} were planned; the lower bound over the "
-        r"declared strategies of all of them, each on its grids, is \S+ us; of "
-        r"other programs nothing is proved\n"
-        r" +without rewriting: \S+ us, bound \S+ us\n"
-        r"( +the cheapest (on one device|where a device does one of \d+ parts): "
-        r"\S+ us, bound \S+ us(, taken)?; by .*\n)+"
-        r"( +the cheapest where .*: not searched for: . programs are planned\n)+",
-        said), said
-    assert said.count(", taken; by ") == 1
-
-
-def test_where_no_rule_makes_another_program_none_is_named(divisi, generated):
-    m = generated("mlp.py", "--widths", "64,64,64", "--batch", 8)
-    flags = m.onnx, "--cluster", "cpu:2", "--no-compare"
-    assert json.loads(divisi("explain", *flags, "--json").out)["programs"] == []
-    assert "\nprograms " not in divisi("explain", *flags).out
-
-
-def test_a_broken_note_of_programs(divisi):
-    m = model("bert")
-    text = plan(divisi, m, *GPUS)
-    note = r"divisi.programs = \[.*?\](?=, divisi\.|\})"
-    for broken in ('"all"', "[1]", "[{share = 1 : i64}]",
-                   '[{left_out = "", lower_bound = 1.0 : f64, rules = [], '
-                   'share = 0 : i64, taken = true}]',
-                   '[{left_out = "", rules = [1], share = 0 : i64, '
-                   'taken = true}]'):
-        changed, count = re.subn(note, f"divisi.programs = {broken}", text)
-        assert count == 1
-        divisi.path("broken.mlir").write_text(changed)
-        assert ("divisi.programs is not what --rewrite joint writes; if the "
-                "attribute is removed, reports do not say which programs were "
-                "planned" in divisi("explain", "broken.mlir", "--data", m.onnx,
-                                    "--no-compare", exits=CONTENT).err)
-
-
 def test_a_broken_note_of_what_is_saved(divisi):
     m, dump = rewritten(divisi, "bert")
     for broken in "{devices = 2 : i64}", '"much"', None:
