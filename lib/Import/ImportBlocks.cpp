@@ -186,13 +186,18 @@ static void importGatherBlockQuantized(NodeImporter &node) {
                         formatInts(scales->dims) + " along axis " +
                         std::to_string(along));
   }
+  zeros = node.hasInput(3) ? node.input(3) : nullptr;
+  if (zeros && (zeros->type != codes->type || zeros->rank() != codes->rank())) {
+    return node.invalid("zero points of shape " + formatInts(zeros->dims) +
+                        " do not fit codes of shape " +
+                        formatInts(codes->dims));
+  }
   auto unpack = [&](const Tensor &x, int64_t extent) {
     rt::Dims dims = x->dims;
     dims.back() *= 8 / bits;
     Tensor all = emit.reshape(emit.unpackBits(x, bits), dims);
     return emit.sliceAxis(all, x->rank() - 1, 0, std::min(extent, dims.back()));
   };
-  zeros = node.hasInput(3) ? node.input(3) : nullptr;
   if (isPacked) {
     zeros = zeros ? unpack(zeros, scales->dims.back()) : zeros;
     codes = unpack(codes, codes->dims.back() * (8 / bits));

@@ -376,6 +376,9 @@ static void importMeanVarianceNormalization(NodeImporter &node) {
 /// Channels [C] as [G, C/G]; statistics over C/G and space. Scale and bias are
 /// per group in opset 18, per channel from 21 on.
 static void importGroupNormalization(NodeImporter &node) {
+  if (!node.requireInputs({0, 1, 2})) { // No checker has seen version 18.
+    return;
+  }
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
   int64_t groups = node.getInt("num_groups");

@@ -45,12 +45,13 @@ static Tensor alongAxis(NodeImporter &node, size_t i, ScaleBlocks blocks) {
     return node.emitter().reshape(given, dims);
   }
   size_t at = static_cast<size_t>(blocks.axis);
-  if (!node.failed() && given->rank() == 1 && given->dims[0] == x->dims[at]) {
+  bool hasAxis = !node.failed() && at < dims.size();
+  if (hasAxis && given->rank() == 1 && given->dims[0] == x->dims[at]) {
     dims[at] = x->dims[at];
     return node.emitter().reshape(given, dims);
   }
   dims = x->dims;
-  if (blocks.block > 0 && !node.failed()) {
+  if (blocks.block > 0 && hasAxis) {
     dims[at] = (dims[at] + blocks.block - 1) / blocks.block;
   }
   if (blocks.block < 1 || given->dims != dims) {

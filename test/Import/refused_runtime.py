@@ -58,7 +58,10 @@ QUANTIZED = [
       np.array([0], np.int8), floats(1), np.array([0], np.int8)], {}),
     (4, "it has no input 1", "QLinearConv", [IMAGE], {"channels_last": 1}),
     (4, "it has no input 1", "QuantizeLinear", [X], {}),
-    (4, "it has no input 1", "DequantizeLinear", [X], {})]
+    (4, "it has no input 1", "DequantizeLinear", [X], {}),
+    (4, "a scale or zero point of shape [2, 3] does not fit a tensor of shape "
+     "[]", "DequantizeLinear",
+     [np.int8(1), ONE, np.zeros((2, 3), np.int8)], {})]
 QUERIES = [
     (4, "it has no input 5", "GroupQueryAttention", [Q, KV, KV], GROUPS),
     query("its sliding_window_cache is 1; export the model with a cache of all "
@@ -141,7 +144,11 @@ CODED = [
     (4, "it gathers along axis 1, and has scales of shape [9, 2] along axis 1",
      "GatherBlockQuantized",
      [np.zeros((9, 16), np.uint8), np.array([0]), np.ones((9, 2), np.float32)],
-     {"gather_axis": 1, "block_size": 16})]
+     {"gather_axis": 1, "block_size": 16}),
+    (4, "zero points of shape [] do not fit codes of shape [9, 16]",
+     "GatherBlockQuantized",
+     [np.zeros((9, 16), np.uint8), np.array([0]), np.ones((9, 2), np.float32),
+      np.uint8(0)], {"block_size": 16})]
 FUSED = [
     (4, "skip or bias do not broadcast to the input", "SkipLayerNormalization",
      [(1, 2, 3), (4, 2, 3), (3,)], {}),
@@ -166,6 +173,8 @@ RUNTIME = [(code, message, operator, inputs,
 # In ONNX's own domain, and in one for a processor.
 RUNTIME += [
     (4, "it has no input 1", "LayerNormalization", [X], {"opset": 12}),
+    (4, "it has no input 1", "GroupNormalization", [IMAGE],
+     {"opset": 18, "num_groups": 2}),
     (4, "scale or bias do not broadcast to the input",
      "SimplifiedLayerNormalization", [(1, 3), (4, 3)], {}),
     (5, "it has a form for one processor, which ONNX Runtime's optimizer "
