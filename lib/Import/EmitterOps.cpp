@@ -113,6 +113,11 @@ Tensor Emitter::reshape(const Tensor &x, rt::Dims dims) {
   if (x->dims == dims) {
     return x;
   }
+  if (x->count() != rt::numElements(dims)) {
+    fail(ExitCode::Invalid, "a tensor of shape " + formatInts(x->dims) +
+                                " cannot have the shape " + formatInts(dims));
+    return x;
+  }
   if (x->isFoldable() && x->count() <= foldLimit_) {
     if (auto bytes = bytesOf(x)) {
       return constant(bytes->reshaped(std::move(dims)));

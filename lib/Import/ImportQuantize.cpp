@@ -226,6 +226,9 @@ static Tensor integerConvolution(NodeImporter &node, size_t w, size_t xZero,
                                  size_t wZero) {
   Emitter &emit = node.emitter();
   int64_t rank = node.input(0)->rank();
+  if (rank < 3) { // It says what is wrong.
+    return importConvolution(node, node.input(0), node.input(w));
+  }
   Tensor image = withoutZero(node, 0, xZero, [&](const Tensor &zero) {
     return emit.reshape(zero, {});
   });

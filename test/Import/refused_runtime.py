@@ -57,6 +57,13 @@ QUANTIZED = [
      [(3, 2, 4), *[np.ones((1, 4, 8), np.int8)] * 2, *[None] * 5, ONE,
       np.array([0], np.int8), floats(1), np.array([0], np.int8)], {}),
     (4, "it has no input 1", "QLinearConv", [IMAGE], {"channels_last": 1}),
+    (4, "a tensor of shape [0] cannot have the shape []", "QLinearConv",
+     [np.ones((2, 6, 5, 3), np.uint8), ONE, np.zeros(0, np.uint8),
+      np.ones((4, 3, 3, 2), np.int8), *[ONE, np.int8(0)] * 2],
+     {"channels_last": 1}),
+    (4, "got an input of rank 1 and a kernel of rank 4", "QLinearConv",
+     [np.ones(6, np.uint8), ONE, np.uint8(0), np.ones((4, 3, 3, 2), np.int8),
+      floats(1, 1, 1, 1), np.zeros(4, np.int8), ONE, np.int8(0)], {}),
     (4, "it has no input 1", "QuantizeLinear", [X], {}),
     (4, "it has no input 1", "DequantizeLinear", [X], {}),
     (4, "a scale or zero point of shape [2, 3] does not fit a tensor of shape "
