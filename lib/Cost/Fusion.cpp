@@ -9,6 +9,7 @@
 #include "divisi/Cost/Fusion.h"
 
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Support/FormatLimits.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -114,10 +115,19 @@ static bool isFused(OpOperand &operand, nn::LoopInterface maker) {
          hasLocalKernel(cast<nn::LoopInterface>(operand.getOwner()));
 }
 
+namespace {
+/// How many parts and operands a kernel has that ends with an operator.
+struct KernelSize {
+  int64_t parts = 0, operands = 0;
+};
+} // namespace
+
 llvm::DenseMap<Operation *, OpFusion> fusionsOf(Block &body) {
   llvm::DenseMap<Operation *, OpFusion> fusions;
+  llvm::DenseMap<Operation *, KernelSize> sizes;
   for (auto op : body.getOps<nn::LoopInterface>()) {
     LoopNest nest = op.getLoopNest();
+    sizes[op] = {1, int64_t(op->getNumOperands())};
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
       nn::LoopInterface maker = makerOf(operand);
@@ -125,6 +135,13 @@ llvm::DenseMap<Operation *, OpFusion> fusionsOf(Block &body) {
           !hasKernel(maker) || !hasKernel(op)) {
         continue;
       }
+      KernelSize size = sizes.lookup(maker);
+      size.parts += 1;
+      size.operands += op->getNumOperands() - 1;
+      if (size.parts > mostFusedParts || size.operands > mostFusedParts) {
+        continue;
+      }
+      sizes[op] = size;
       fusions[op].fusible.operands = {number};
       fusions[maker].fusible.results = {0};
       if (isFused(operand, maker)) {

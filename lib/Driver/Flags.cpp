@@ -380,6 +380,13 @@ divisi::gatherOptions(const ImportFlags &importFlags,
     }
     sayNote() << describe(record);
   };
+  options->import.note = [progress =
+                              options->progress](const std::string &note) {
+    if (progress) {
+      progress("");
+    }
+    sayNote() << note;
+  };
   options->trained = [progress =
                           options->progress](const TrainedWeights &weights) {
     if (progress) {

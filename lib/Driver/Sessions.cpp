@@ -207,7 +207,8 @@ divisi::Expected<bool> SessionFlags::launch(const Verb &verb,
     return Status(ExitCode::Usage, "--launch " + std::to_string(numProcesses) +
                                        ": expected 1 to 4096");
   }
-  auto launched = rt::findLaunch();
+  // What RANK and WORLD_SIZE alone say may be of another program.
+  auto launched = rt::findLaunch(/*mayBeNobody=*/true);
   if (!launched) {
     return launched.status();
   }

@@ -8,9 +8,9 @@
 
 #include "ExternalData.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <optional>
 
 using namespace divisi;
 
@@ -25,10 +25,40 @@ static std::optional<int64_t> parseNumber(const std::string &text) {
 }
 
 ExternalData::ExternalData(const std::string &modelPath, GlobalStore &store)
-    : folder_(store.bytesInMemory(modelPath)
+    : modelPath_(modelPath),
+      folder_(store.bytesInMemory(modelPath)
                   ? std::filesystem::current_path().string()
                   : folderOf(modelPath)),
       store_(store) {}
+
+/// Whether the text of `location` leads down alone.
+static bool leadsDown(const std::filesystem::path &location) {
+  return location.is_relative() &&
+         std::find(location.begin(), location.end(), "..") == location.end();
+}
+
+/// Beneath the model's folder, or beneath that of the file to which the model's
+/// name leads.
+Expected<std::optional<MappedFile>>
+ExternalData::find(const std::string &location) const {
+  auto file = MappedFile::findBeneath(folder_, location);
+  if (file || file.status().code() != ExitCode::Invalid ||
+      !leadsDown(location)) {
+    return file;
+  }
+  std::error_code error;
+  std::filesystem::path model = std::filesystem::canonical(modelPath_, error);
+  std::filesystem::path data = std::filesystem::canonical(
+      std::filesystem::path(folder_) / location, error);
+  if (error || model.empty()) {
+    return file;
+  }
+  std::filesystem::path place = data.lexically_relative(model.parent_path());
+  if (place.empty() || !leadsDown(place)) {
+    return file;
+  }
+  return MappedFile::findBeneath(model.parent_path().string(), place.string());
+}
 
 /// The name under which the store has the file at `location`.
 Expected<std::string> ExternalData::open(const std::string &tensor,
@@ -37,7 +67,7 @@ Expected<std::string> ExternalData::open(const std::string &tensor,
   if (known != opened_.end()) {
     return known->second;
   }
-  auto file = MappedFile::findBeneath(folder_, location);
+  auto file = find(location);
   if (!file) {
     return file.status().in("tensor '" + tensor + "' in external data");
   }

@@ -12,13 +12,16 @@
 #include "divisi/Support/GlobalStore.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace divisi {
 
 /// Opens the files that a model's tensors name. A name is resolved by the
 /// system beneath the model's folder: neither `..`, nor an absolute path, nor
-/// a symbolic link leads out of it.
+/// a symbolic link leads out of it. Of a model that is a symbolic link, the
+/// data may also be one, to beneath the folder of the model's own file: so the
+/// cache of the Hugging Face hub keeps both.
 class ExternalData {
 public:
   /// Of the model in the file `modelPath`, or in the working directory if
@@ -37,6 +40,9 @@ private:
   Expected<std::string> open(const std::string &tensor,
                              const std::string &location);
 
+  Expected<std::optional<MappedFile>> find(const std::string &location) const;
+
+  std::string modelPath_;
   std::string folder_;
   GlobalStore &store_;
   std::map<std::string, std::string> opened_; ///< location → name in store_

@@ -53,7 +53,6 @@ llvm::ArrayRef<const char *> divisi::operatorsWithUsableBody() {
                                        "NegativeLogLikelihoodLoss",
                                        "PRelu",
                                        "Selu",
-                                       "Shrink",
                                        "SoftmaxCrossEntropyLoss",
                                        "Softsign",
                                        "SwiGLU",
@@ -145,7 +144,10 @@ void GraphImporter::bindResults(const OnnxNode &node,
 
 void GraphImporter::bindInitializers(const OnnxGraph &graph, Scope &scope) {
   for (const OnnxTensor &tensor : graph.initializers) {
-    scope.tensors[tensor.name] = emitter_.initializer(tensor);
+    // An input that is given comes before its default.
+    if (!scope.tensors.count(tensor.name)) {
+      scope.tensors[tensor.name] = emitter_.initializer(tensor);
+    }
   }
 }
 
@@ -320,10 +322,7 @@ void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
     return emitter_.fail(ExitCode::Unsupported, node.unknown);
   }
   if (!isUsable) {
-    return emitter_.fail(ExitCode::Unsupported,
-                         "the operator '" + qualified +
-                             "' has no importer yet; export the model "
-                             "without it");
+    return emitter_.fail(ExitCode::Unsupported, lacksImporter(node));
   }
   auto body = functionBody(node, *scope.opsets, operands, store_);
   if (!body) {

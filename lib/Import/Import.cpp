@@ -122,5 +122,10 @@ divisi::importOnnx(const std::string &path, const ImportOptions &options,
   if (!model) {
     return model.status();
   }
+  for (const std::string &note : model->notes) {
+    if (options.note) {
+      options.note("'" + path + "': " + note);
+    }
+  }
   return importModel(*model, options, context, store);
 }

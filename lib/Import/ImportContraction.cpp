@@ -9,6 +9,8 @@
 #include "NodeImporter.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <numeric>
 
 using namespace divisi;
@@ -91,6 +93,13 @@ static Tensor scaled(Emitter &emit, const Tensor &tensor, double factor) {
              : emit.binary("mul", tensor, emit.scalar(tensor->type, factor));
 }
 
+/// The type in which the factors scale elements of `type`: integers by numbers
+/// that are none are floats until the end.
+static rt::DType scaledType(rt::DType type, double alpha, double beta) {
+  bool isWhole = alpha == std::trunc(alpha) && beta == std::trunc(beta);
+  return rt::isFloatType(type) || isWhole ? type : rt::DType::F64;
+}
+
 /// Labels say the transposes.
 Tensor divisi::importGemmProduct(NodeImporter &node) {
   Emitter &emit = node.emitter();
@@ -102,17 +111,19 @@ Tensor divisi::importGemmProduct(NodeImporter &node) {
   }
   std::string labels = node.getInt("transA") ? "km," : "mk,";
   labels += node.getInt("transB") ? "nk->mn" : "kn->mn";
-  Tensor result = emit.matmul(a, b, labels);
-  result = scaled(emit, result, node.getFloat("alpha", 1));
-  double beta = node.getFloat("beta", 1);
+  double alpha = node.getFloat("alpha", 1), beta = node.getFloat("beta", 1);
+  rt::DType type = a->type, wide = scaledType(type, alpha, beta);
+  Tensor result = emit.cast(emit.matmul(a, b, labels), wide);
+  result = scaled(emit, result, alpha);
   if (node.hasInput(2) && beta != 0) {
     rt::Dims dims = result->dims;
-    result = emit.binary("add", result, scaled(emit, node.input(2), beta));
+    result = emit.binary("add", result,
+                         scaled(emit, emit.cast(node.input(2), wide), beta));
     if (result->dims != dims) {
       node.invalid("C does not broadcast to the product's shape");
     }
   }
-  return result;
+  return emit.cast(result, type);
 }
 
 static void importGemm(NodeImporter &node) {
@@ -248,6 +259,31 @@ static Tensor takeDiagonals(NodeImporter &node, Tensor x, std::string &term) {
   return x;
 }
 
+/// A dim of extent 1 broadcasts over the longer ones of its label: the inputs
+/// lose it, and `terms` the letter.
+static void dropBroadcastDims(Emitter &emit, std::vector<Tensor> &inputs,
+                              std::vector<std::string> &terms) {
+  std::map<char, int64_t> longest;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (size_t d = 0; d < terms[i].size(); ++d) {
+      int64_t &extent = longest.emplace(terms[i][d], 1).first->second;
+      extent = inputs[i]->dims[d] == 1 ? extent : inputs[i]->dims[d];
+    }
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    rt::Dims dims;
+    std::string kept;
+    for (size_t d = 0; d < terms[i].size(); ++d) {
+      if (inputs[i]->dims[d] != 1 || longest[terms[i][d]] == 1) {
+        dims.push_back(inputs[i]->dims[d]);
+        kept.push_back(terms[i][d]);
+      }
+    }
+    inputs[i] = emit.reshape(inputs[i], dims);
+    terms[i] = kept;
+  }
+}
+
 /// The node's equation with every ellipsis spelt out in letters; nothing after
 /// a failure.
 static std::optional<Equation> readEquation(NodeImporter &node) {
@@ -320,6 +356,7 @@ static Tensor multiplyInputs(NodeImporter &node, Equation &equation,
   if (node.failed()) {
     return nullptr;
   }
+  dropBroadcastDims(emit, inputs, terms);
   Tensor left = inputs[0];
   term = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {

@@ -253,6 +253,22 @@ static void importReciprocal(NodeImporter &node) {
                                 node.input(0)));
 }
 
+/// Towards 0 by `bias` beyond `lambd` on either side, and 0 between. ONNX's
+/// body makes both numbers integers for integers, which they need not be.
+static void importShrink(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  DType type = node.input(0)->type, wide = exactFloat(type);
+  Tensor x = emit.cast(node.input(0), wide);
+  double limit = node.getFloat("lambd", 0.5);
+  Tensor bias = emit.scalar(wide, node.getFloat("bias"));
+  Tensor result = emit.scalar(wide, 0);
+  result = emit.select(emit.compare("gt", x, emit.scalar(wide, limit)),
+                       emit.binary("sub", x, bias), result);
+  result = emit.select(emit.compare("lt", x, emit.scalar(wide, -limit)),
+                       emit.binary("add", x, bias), result);
+  node.setResult(0, emit.cast(result, type));
+}
+
 /// max(x, 0) + log(1 + exp(-|x|)): the plain formula overflows.
 static void importSoftplus(NodeImporter &node) {
   Emitter &emit = node.emitter();
@@ -324,6 +340,7 @@ llvm::ArrayRef<ImporterRow> divisi::elementwiseImporters() {
       {"Reciprocal", importReciprocal},
       {"Relu", importUnary},
       {"Round", importUnary},
+      {"Shrink", importShrink},
       {"Sigmoid", importUnary},
       {"Sign", importUnary},
       {"Sin", importUnary},

@@ -100,25 +100,28 @@ static void importReduceNorm(NodeImporter &node) {
   x = axes ? emit.reduce("sum", x, *axes, keepDims) : x;
   if (op == "ReduceL2" || op == "ReduceLogSum") {
     DType type = x->type;
-    DType wide = rt::isFloatType(type) ? type : DType::F32;
-    x = emit.unary(op == "ReduceL2" ? "sqrt" : "log", emit.cast(x, wide));
+    x = emit.unary(op == "ReduceL2" ? "sqrt" : "log",
+                   emit.cast(x, exactFloat(type)));
     x = emit.cast(x, type);
   }
   node.setResult(0, x);
 }
 
-/// max + log(sum(exp(x - max))): without the shift it overflows.
+/// max + log(sum(exp(x - max))): without the shift it overflows. A maximum that
+/// is infinite is no shift. Integers are computed in floats.
 static void importReduceLogSumExp(NodeImporter &node) {
   Emitter &emit = node.emitter();
-  const Tensor &x = node.input(0);
+  DType type = node.input(0)->type;
   auto axes = reducedAxes(node);
   if (node.failed()) {
     return;
   }
   if (!axes) {
-    return node.setResult(0, x);
+    return node.setResult(0, node.input(0));
   }
+  Tensor x = emit.cast(node.input(0), exactFloat(type));
   Tensor top = emit.reduce("max", x, *axes, true);
+  top = emit.select(emit.unary("is_inf", top), emit.scalar(top->type, 0), top);
   Tensor sum = emit.reduce("sum", emit.unary("exp", emit.binary("sub", x, top)),
                            *axes, true);
   Tensor result = emit.binary("add", emit.unary("log", sum), top);
@@ -132,7 +135,7 @@ static void importReduceLogSumExp(NodeImporter &node) {
     }
     result = emit.reshape(result, dims);
   }
-  node.setResult(0, result);
+  node.setResult(0, emit.cast(result, type));
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NodeImporter.h"
+#include "OnnxTypes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -76,9 +77,12 @@ static float sourceOf(const Settings &settings, const Axis &axis, int64_t o) {
   return offset + (x + 0.5f) / axis.scale - 0.5f;
 }
 
-static float nearestOf(const std::string &mode, float x) {
-  if (mode == "floor") {
+static float nearestOf(const std::string &mode, const Axis &axis, float x) {
+  if (mode == "floor" || (mode == "simple" && axis.scale >= 1)) {
     return std::floor(x);
+  }
+  if (mode == "simple") {
+    return std::ceil(x);
   }
   if (mode == "ceil") {
     return std::ceil(x);
@@ -121,7 +125,7 @@ static Table makeTable(const Settings &settings, const Axis &axis) {
   for (int64_t o = 0; o < axis.out; ++o) {
     float x = sourceOf(settings, axis, o);
     float base = settings.mode == "nearest"
-                     ? nearestOf(settings.nearest, x)
+                     ? nearestOf(settings.nearest, axis, x)
                      : std::floor(x) + static_cast<float>(before);
     double sum = 0;
     table.isOutside.push_back(x < 0 || static_cast<double>(x) > last);
@@ -148,13 +152,14 @@ static Table makeTable(const Settings &settings, const Axis &axis) {
 static Settings readSettings(NodeImporter &node) {
   Settings settings;
   settings.mode = node.getString("mode", "nearest");
-  // Before opset 11 there was one way, which these names describe.
+  // Before opset 11 there was one way: "simple" goes down where an axis grows
+  // and up where it shrinks.
   bool isOld = node.version() < 11;
   settings.coordinates =
       isOld ? "asymmetric"
             : node.getString("coordinate_transformation_mode", "half_pixel");
   settings.nearest =
-      isOld ? "floor" : node.getString("nearest_mode", "round_prefer_floor");
+      isOld ? "simple" : node.getString("nearest_mode", "round_prefer_floor");
   settings.cubic = static_cast<float>(node.getFloat("cubic_coeff_a", -0.75));
   settings.excludesOutside = node.getInt("exclude_outside") != 0;
   settings.antialiases = node.getInt("antialias") != 0;
@@ -280,7 +285,7 @@ static std::vector<Axis> readAxes(NodeImporter &node, const Settings &settings,
 /// `x` with the axis `at` resized.
 static Tensor resizeAxis(Emitter &emit, const Tensor &x, int64_t at,
                          const Axis &axis, const Table &table) {
-  // Integers have no weights; the nearest element is a gather.
+  // The nearest element is a gather.
   if (x->type != rt::DType::F32 && table.taps == 1) {
     return emit.gather(x, emit.ints(table.indices), at, 0);
   }
@@ -312,6 +317,11 @@ static void importResize(NodeImporter &node) {
   }
   bool isCropped = settings.coordinates == "tf_crop_and_resize";
   std::vector<Axis> resized = readAxes(node, settings, axes);
+  // Integers have no weights: they are mixed as floats, and cut after that.
+  rt::DType type = result->type;
+  if (settings.mode != "nearest" && !rt::isFloatType(type)) {
+    result = emit.cast(result, exactFloat(type));
+  }
   Tensor outside;
   for (size_t i = 0; i < axes.size() && !node.failed(); ++i) {
     const Axis &axis = resized[i];
@@ -331,7 +341,7 @@ static void importResize(NodeImporter &node) {
     result = emit.select(
         outside, emit.scalar(result->type, settings.extrapolation), result);
   }
-  node.setResult(0, result);
+  node.setResult(0, emit.cast(result, type));
 }
 
 llvm::ArrayRef<ImporterRow> divisi::resizeImporters() {

@@ -103,17 +103,21 @@ static void importScatterElements(NodeImporter &node) {
 }
 
 /// The dims that the indices address become one, addressed by index · stride.
+/// Indices of no numbers address all of the data: a line of one element.
 static void importScatterND(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &data = node.input(0), &indices = node.input(1),
                &updates = node.input(2);
-  int64_t width = indices->rank() ? indices->dims.back() : 0;
-  if (width < 1 || width > data->rank()) {
+  int64_t width = indices->rank() ? indices->dims.back() : -1;
+  if (width < 0 || width > data->rank()) {
     return node.invalid("indices of rank " + std::to_string(indices->rank()) +
                         " do not address data of rank " +
                         std::to_string(data->rank()));
   }
-  Tensor flat = emit.mergeIndices(indices, data->dims, 0);
+  rt::Dims positions(indices->dims.begin(), indices->dims.end() - 1);
+  Tensor flat =
+      width ? emit.mergeIndices(indices, data->dims, 0)
+            : emit.expand(emit.scalar(DType::I64, 0), std::move(positions));
   rt::Dims dims = {std::accumulate(data->dims.begin(),
                                    data->dims.begin() + width, int64_t{1},
                                    std::multiplies<>())};

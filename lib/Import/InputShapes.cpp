@@ -25,11 +25,18 @@ public:
     for (const OnnxTensor &tensor : graph.initializers) {
       provided_.insert(tensor.name);
     }
+    // One that is an input, too, is only its default.
+    for (const OnnxValueInfo &input : graph.inputs) {
+      if (isGiven(input.name)) {
+        provided_.erase(input.name);
+      }
+    }
   }
 
   Expected<std::vector<InputShape>> run();
 
 private:
+  bool isGiven(const std::string &name) const;
   Status checkOptions();
   Status checkConstants(const std::set<std::string> &names);
   Status matchTensors();
@@ -62,6 +69,15 @@ template <typename Names> static std::string quoteAll(const Names &names) {
     text += (text.empty() ? "'" : ", '") + name + "'";
   }
   return text;
+}
+
+/// Whether options say of which shape or value the input `name` is.
+bool Resolver::isGiven(const std::string &name) const {
+  return options_.inputs.count(name) || options_.constants.count(name) ||
+         std::any_of(options_.tensors.begin(), options_.tensors.end(),
+                     [&](const ImportOptions::Given &given) {
+                       return given.label.name == name;
+                     });
 }
 
 /// Names in options have to mean something.

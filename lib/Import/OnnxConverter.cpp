@@ -9,6 +9,7 @@
 #include "OnnxConverter.h"
 
 #include "OnnxScope.h"
+#include "SortNodes.h"
 
 #include "onnx/defs/schema.h"
 
@@ -49,6 +50,11 @@ std::map<std::string, int> divisi::convertOpsets(
 
 std::string divisi::functionKey(const OnnxNode &node) {
   return node.domain + ":" + node.opType + ":" + node.overload;
+}
+
+std::string divisi::lacksImporter(const OnnxNode &node) {
+  return "the operator '" + (node.domain.empty() ? "" : node.domain + ".") +
+         node.opType + "' has no importer yet; export the model without it";
 }
 
 void OnnxConverter::setFile(const std::string &path,
@@ -113,7 +119,7 @@ OnnxConverter::convertAttribute(onnx::AttributeProto &attribute,
   return result;
 }
 
-static std::string describe(const onnx::NodeProto &node) {
+std::string divisi::describe(const onnx::NodeProto &node) {
   std::string name = node.name();
   if (name.empty() && node.output_size()) {
     name = node.output(0);
@@ -145,14 +151,30 @@ findSchema(OnnxNode &node, const std::string &where,
                        "at level extended (ORT_ENABLE_EXTENDED)";
     return nullptr;
   }
+  // Of other domains only importers know.
+  if (!onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().count(
+          node.domain)) {
+    node.unknown = lacksImporter(node);
+    return nullptr;
+  }
   // What ONNX has had, and has no more at this version, is no other's.
   bool isOnlyOnnx =
       node.domain.empty() &&
       std::ranges::find(kOfRuntime, node.opType) == std::end(kOfRuntime);
   std::string &reason = isOnlyOnnx ? node.unsupported : node.unknown;
-  reason = "the domain " + quoted + " has no operator '" + node.opType +
-           "' at version " + std::to_string(opset->second) +
-           "; export the model with standard operators";
+  reason = schema
+               ? "the operator '" + node.opType +
+                     "' is deprecated from "
+                     "version " +
+                     std::to_string(schema->SinceVersion()) +
+                     " of the domain " + quoted +
+                     " on, and the model is of "
+                     "version " +
+                     std::to_string(opset->second) +
+                     "; export the model with standard operators"
+               : "the domain " + quoted + " has no operator '" + node.opType +
+                     "' at version " + std::to_string(opset->second) +
+                     "; export the model with standard operators";
   return nullptr;
 }
 
@@ -253,12 +275,28 @@ OnnxNode OnnxConverter::convertNode(onnx::NodeProto &node,
 // Graphs and functions
 //===----------------------------------------------------------------------===//
 
-/// What is no tensor is only told when somebody asks for it.
+/// ONNX's checker wants a type and a shape of each; who computes them needs
+/// neither.
+static void completeForChecker(onnx::ValueInfoProto &value) {
+  if (value.type().value_case() == onnx::TypeProto::VALUE_NOT_SET) {
+    value.mutable_type()->mutable_tensor_type()->set_elem_type(
+        onnx::TensorProto::FLOAT);
+  }
+  if (value.type().has_tensor_type()) {
+    value.mutable_type()->mutable_tensor_type()->mutable_shape();
+  }
+}
+
+/// What is no tensor is only told when somebody asks for it. A dim of -1 is
+/// open: so some converters write it.
 static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
   OnnxValueInfo result;
   result.name = value.name();
   if (!value.type().has_tensor_type()) {
-    result.typeText = "not a tensor";
+    result.typeText =
+        value.type().value_case() == onnx::TypeProto::VALUE_NOT_SET
+            ? "not declared"
+            : "not a tensor";
     return result;
   }
   const onnx::TypeProto_Tensor &type = value.type().tensor_type();
@@ -270,7 +308,7 @@ static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
   result.dims.emplace();
   for (const auto &dim : type.shape().dim()) {
     OnnxDim converted;
-    if (dim.has_dim_value()) {
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
       converted.value = dim.dim_value();
     }
     converted.symbol = dim.dim_param();
@@ -312,16 +350,29 @@ OnnxConverter::convertGraph(onnx::GraphProto &graph,
     }
     result.initializers.push_back(convertInitializer(tensor));
   }
-  for (const auto &value : graph.input()) {
+  for (onnx::ValueInfoProto &value : *graph.mutable_input()) {
     result.inputs.push_back(convertValue(value));
+    completeForChecker(value);
   }
-  for (const auto &value : graph.output()) {
+  for (onnx::ValueInfoProto &value : *graph.mutable_output()) {
     result.outputs.push_back(convertValue(value));
+    completeForChecker(value);
   }
+  sort(*graph.mutable_node(), "graph '" + graph.name() + "'");
   for (onnx::NodeProto &node : *graph.mutable_node()) {
     result.nodes.push_back(convertNode(node, opsets));
   }
   return result;
+}
+
+void OnnxConverter::sort(
+    google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+    const std::string &where) {
+  if (sortNodes(nodes)) {
+    notes_.push_back("the nodes of " + where +
+                     " are not in the order in which they depend on each "
+                     "other, as ONNX wants them; they are read in that order");
+  }
 }
 
 /// Its nodes are read by its own opsets, which may be older than the model's.
@@ -343,6 +394,7 @@ OnnxConverter::convertFunction(onnx::FunctionProto &function,
     result.attributes[attribute.name()] = convertAttribute(
         attribute, "function '" + function.name() + "'", result.opsets);
   }
+  sort(*function.mutable_node(), "function '" + function.name() + "'");
   for (onnx::NodeProto &node : *function.mutable_node()) {
     result.nodes.push_back(convertNode(node, result.opsets));
   }

@@ -28,6 +28,8 @@ struct ReaderError {
 
 /// Throws a ReaderError.
 [[noreturn]] void throwError(ExitCode code, std::string message);
+/// `node 'x' (Relu)`: by its name or, if it has none, its first output's.
+std::string describe(const onnx::NodeProto &node);
 
 /// Turns messages into plain data. Takes the data out of every tensor that it
 /// converts, leaving an empty one, so that ONNX's checker afterwards judges
@@ -54,6 +56,9 @@ public:
   OnnxFunction convertFunction(onnx::FunctionProto &function,
                                const std::map<std::string, int> &fallback);
 
+  /// What was done to the model so that it can be read.
+  const std::vector<std::string> &notes() const { return notes_; }
+
   /// For ONNX's checker: nodes with operators that ONNX lacks have got a domain
   /// of which it knows nothing; this imports the domain.
   void declareHidden(onnx::ModelProto &model) const;
@@ -63,6 +68,8 @@ private:
                          const std::map<std::string, int> &opsets,
                          OnnxNode &result);
   void hideFromChecker(onnx::NodeProto &node);
+  void sort(google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+            const std::string &where);
   OnnxTensor convertInitializer(onnx::TensorProto &tensor);
   OnnxNode convertNode(onnx::NodeProto &node,
                        const std::map<std::string, int> &opsets);
@@ -81,6 +88,7 @@ private:
   std::vector<SlimModel::Location> locations_;
   ExternalData *external_ = nullptr;
   std::set<std::string> functions_;
+  std::vector<std::string> notes_;
   bool hasHidden_ = false;
 };
 

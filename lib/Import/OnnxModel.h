@@ -113,10 +113,14 @@ struct OnnxModel {
   OnnxGraph graph;                   ///< The main one.
   /// By functionKey().
   std::map<std::string, OnnxFunction> functions;
+  /// What was done to it so that it can be read, in whole sentences.
+  std::vector<std::string> notes;
 };
 
 /// `domain:name:overload`.
 std::string functionKey(const OnnxNode &node);
+/// That the operator of `node` has no importer.
+std::string lacksImporter(const OnnxNode &node);
 
 /// Reads and checks the model at `path`. Weights in the file, and in files
 /// beneath its folder, stay mapped in `store`. A model whose bytes `store` has

@@ -13,6 +13,7 @@
 #include "onnx/defs/schema.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace divisi;
 
@@ -58,6 +59,19 @@ static Status invalid(const std::string &path, const std::string &why) {
                 "'" + path + "' is not a valid ONNX model: " + why);
 }
 
+/// A value that is named twice among the outputs is one output.
+static void dropRepeatedOutputs(OnnxModel &model) {
+  std::set<std::string> names;
+  std::erase_if(model.graph.outputs, [&](const OnnxValueInfo &output) {
+    bool isRepeated = !names.insert(output.name).second;
+    if (isRepeated) {
+      model.notes.push_back("the model names its output '" + output.name +
+                            "' more than once; it is one output");
+    }
+    return isRepeated;
+  });
+}
+
 /// All functions are known before the first node that may call one is read.
 static OnnxModel convertModel(onnx::ModelProto &proto, const std::string &path,
                               const SlimModel &slim, GlobalStore &store,
@@ -91,6 +105,9 @@ static OnnxModel convertModel(onnx::ModelProto &proto, const std::string &path,
     }
   }
   model.graph = converter.convertGraph(*proto.mutable_graph(), model.opsets);
+  dropRepeatedOutputs(model);
+  model.notes.insert(model.notes.end(), converter.notes().begin(),
+                     converter.notes().end());
   converter.declareHidden(proto);
   return model;
 }

@@ -68,3 +68,9 @@ std::string divisi::onnxTypeName(int type) {
                    static_cast<onnx::TensorProto_DataType>(type))
              : "number " + std::to_string(type);
 }
+
+rt::DType divisi::exactFloat(rt::DType type) {
+  return rt::isFloatType(type)      ? type
+         : rt::byteWidth(type) <= 2 ? rt::DType::F32
+                                    : rt::DType::F64;
+}

@@ -25,6 +25,10 @@ std::string knownTypes();
 /// ONNX's own name of an element type, `number N` where it has none.
 std::string onnxTypeName(int onnxType);
 
+/// The float type in which an operator computes elements of `type`: itself, or
+/// for integers one that holds them all (those of 64 bits nearly).
+rt::DType exactFloat(rt::DType type);
+
 } // namespace divisi
 
 #endif // DIVISI_LIB_IMPORT_ONNXTYPES_H

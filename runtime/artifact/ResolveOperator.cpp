@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/FormatLimits.h"
 #include "runtime/artifact/ResolveProgram.h"
 
 #include <set>
@@ -111,12 +112,11 @@ static Status readParts(const pb::Operator &message,
 
 Status divisi::rt::resolveOperator(const pb::Operator &message,
                                    ResolvedManifest &resolved) {
-  constexpr int mostParts = 1024;
   ResolvedOperator &added = resolved.operators.emplace_back();
   added.message = &message;
   bool isFused = message.op() == fusedOp;
-  bool isSmall =
-      message.parts_size() <= mostParts && message.num_operands() <= mostParts;
+  bool isSmall = message.parts_size() <= mostFusedParts &&
+                 message.num_operands() <= mostFusedParts;
   if (isFused != (message.parts_size() != 0) || !isSmall) {
     return invalid("got ", message.parts_size(), " parts of ",
                    message.num_operands(), " operands, expected ",

@@ -34,6 +34,13 @@ static Status addHost(std::istringstream words, std::vector<Host> &hosts) {
   if (!(words >> name)) {
     return {};
   }
+  size_t colon = name.find(':');
+  if (colon == name.rfind(':') && colon != name.npos &&
+      parseCount(std::string_view(name).substr(colon + 1))) {
+    return makeError(ExitCode::Invalid, name, ": expected '",
+                     name.substr(0, colon), " slots=", name.substr(colon + 1),
+                     "', as OpenMPI's mpirun reads it");
+  }
   int64_t slots = 1;
   for (std::string word; words >> word;) {
     if (!word.starts_with(slotsKey)) {

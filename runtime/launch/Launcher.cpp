@@ -49,12 +49,20 @@ MachineShape divisi::rt::machineShapeOf(const artifact::Manifest &manifest) {
   _exit(1);
 }
 
-/// How the processes have ended, as mpirun says.
-static Status endOf(int state) {
+/// How the processes on the `hosts` of a file have ended, as mpirun says.
+static Status endOf(int state, const std::string &hosts) {
   int signal = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
   int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
-  if (code > 128) {
+  if (code > 128 && code - 128 < NSIG) {
     signal = code - 128;
+  }
+  if (code == 255 && !hosts.empty()) {
+    return makeError(ExitCode::Device,
+                     "mpirun could not start the processes on the hosts of '",
+                     hosts,
+                     "', by the reason that it gives; each has to be reachable "
+                     "by ssh without a password, and have divisi at the same "
+                     "place");
   }
   bool isOurs =
       code != int(ExitCode::Internal) && code <= int(ExitCode::Version);
@@ -200,7 +208,7 @@ bool Output::pass(std::chrono::milliseconds moment) {
 
 /// Signals that would end this process end the processes, by mpirun, and then
 /// this one.
-static Status waitFor(pid_t child, std::chrono::milliseconds timeout,
+static Status waitFor(pid_t child, const LaunchOptions &options,
                       Output &output) {
   started = child;
   struct sigaction action{};
@@ -208,7 +216,7 @@ static Status waitFor(pid_t child, std::chrono::milliseconds timeout,
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   int state = 0;
-  LastWatch watch(child, timeout);
+  LastWatch watch(child, options.timeout);
   Status status;
   // An end is noticed sooner than no end.
   constexpr std::chrono::milliseconds moment(20), watchInterval(200);
@@ -232,7 +240,7 @@ static Status waitFor(pid_t child, std::chrono::milliseconds timeout,
     std::raise(interruption);
   }
   if (status.isOk()) {
-    status = endOf(state);
+    status = endOf(state, options.hosts);
   }
   return status.isOk() ? output.status() : status;
 }
@@ -292,5 +300,5 @@ Status divisi::rt::launchProcesses(const LaunchOptions &options,
                  "(ulimit -v)"
                : "; install it (Debian: openmpi-bin)");
   }
-  return waitFor(child, options.timeout, printed);
+  return waitFor(child, options, printed);
 }

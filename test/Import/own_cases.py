@@ -183,12 +183,80 @@ def other_cases(floats):
     yield own_case("Elu_of_older_opset", "Elu", [x], opset=13, alpha=0.5)
 
 
+def stated_case(name, op_type, inputs, output, opset=21, constants=(),
+                **attributes):
+    """A case for which ONNX Runtime has no kernel, or another one."""
+    node = helper.make_node(
+        op_type, ["" if value is None else f"x{i}"
+                  for i, value in enumerate(inputs)], ["y"], **attributes)
+    return Case(name, node, inputs, [output], opset, set(constants))
+
+
+def number_cases():
+    """Infinities, and integers that floats scale or mix."""
+    rows = np.array([[1000, 1000, -1000], [-np.inf] * 3, [np.inf, 1, 2]],
+                    np.float32)
+    yield own_case("ReduceLogSumExp_infinities", "ReduceLogSumExp",
+                   [rows, np.array([1])], constants=[1])
+    whole = np.array([1, 2, 3], np.int32)
+    yield stated_case("ReduceLogSumExp_integers", "ReduceLogSumExp", [whole],
+                      np.array(3, np.int32), keepdims=0)
+    line = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4)
+    for opset in (10, 11):
+        yield own_case(f"Resize_nearest_down_of_{opset}", "Resize",
+                       [line, np.array([1, 1, .6, .6], np.float32)] if
+                       opset == 10 else
+                       [line, np.zeros(0, np.float32),
+                        np.array([1, 1, .6, .6], np.float32)],
+                       constants=[1, 2][opset == 11:], opset=opset,
+                       mode="nearest")
+    image = (np.arange(36).reshape(1, 1, 6, 6) * 7).astype(np.uint8)
+    half = np.array([1, 1, .5, .5], np.float32)
+    for kind in (np.uint8, np.int32, np.int16):
+        mean = image.reshape(3, 2, 3, 2).mean((1, 3)).reshape(1, 1, 3, 3)
+        yield stated_case(f"Resize_linear_of_{kind.__name__}", "Resize",
+                          [image.astype(kind), None, half], mean.astype(kind),
+                          constants=[2], mode="linear")
+    a, b = np.array([[3, -5], [7, 2]], np.int32), np.array([[2, 0], [1, 4]],
+                                                           np.int32)
+    yield stated_case("Gemm_half_of_integers", "Gemm", [a, b],
+                      (.5 * (a @ b)).astype(np.int32), alpha=.5)
+    yield stated_case("Gemm_integers_and_a_share", "Gemm", [a, b, a],
+                      (2 * (a @ b) + .25 * a).astype(np.int32), alpha=2.0,
+                      beta=.25)
+    yield stated_case("Shrink_integers", "Shrink",
+                      [np.array([3, -3, 1, 0], np.int32)],
+                      np.array([2, -2, 0, 0], np.int32), lambd=.3, bias=.1)
+
+
+def broadcast_cases(floats):
+    for equation, *shapes in (
+            ("...ij,...jk->...ik", (2, 3, 4), (1, 4, 5)),
+            ("...ij,...jk->...ik", (1, 3, 4), (2, 4, 5)),
+            ("...ij,...jk", (2, 3, 4), (5, 1, 4, 2)),
+            ("bij,bjk->bik", (1, 3, 4), (2, 4, 5))):
+        name = "_".join(str(shape) for shape in shapes)
+        yield own_case(f"Einsum_{equation}_{name}", "Einsum",
+                       [floats(*shape) for shape in shapes],
+                       equation=equation)
+    data = floats(3, 2)
+    for kind in ("none", "add", "max"):
+        count = 1 if kind == "none" else 2
+        updates = floats(count, 3, 2)
+        right = {"none": updates[-1], "add": data + updates.sum(0),
+                 "max": np.maximum(data, updates.max(0))}[kind]
+        yield stated_case(f"ScatterND_all_of_it_{kind}", "ScatterND",
+                          [data, np.zeros((count, 0), np.int64), updates],
+                          right, reduction=kind)
+
+
 def own_cases():
+    yield from number_cases()
     random = np.random.default_rng(1)
 
     def floats(*shape):
         return random.standard_normal(shape).astype(np.float32)
 
     for family in (recurrent_cases, sample_cases, window_cases, resize_cases,
-                   deform_cases, signal_cases, other_cases):
+                   deform_cases, signal_cases, other_cases, broadcast_cases):
         yield from family(floats)

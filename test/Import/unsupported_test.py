@@ -60,9 +60,18 @@ def test_operators_are_grouped_in_their_order(refused):
         node("Frob", ["f"], ["y"])], opsets=(("", 20), ("com.example", 1))
     ) == (NEEDS + "  Frob x 3, first 'odd': " + FROB +
           "  Det x 1, 'only': " + DET +
-          "  com.example.Fused x 1, 'fused': the domain 'com.example' has no "
-          "operator 'Fused' at version 1; export the model with standard "
-          "operators\n")
+          "  com.example.Fused x 1, 'fused': the operator "
+          "'com.example.Fused' has no importer yet; export the model without "
+          "it\n")
+
+
+def test_a_deprecated_operator_is_not_an_unknown_one(refused):
+    scales = numpy_helper.from_array(np.ones(2, np.float32), "s")
+    assert refused([node("Upsample", ["x", "s"], ["y"], "up")],
+                   weights=[scales]) == (
+        "node 'up' (Upsample): the operator 'Upsample' is deprecated from "
+        "version 10 of the domain 'ai.onnx' on, and the model is of version "
+        "20; export the model with standard operators\n")
 
 
 def test_one_is_said_as_one(refused):

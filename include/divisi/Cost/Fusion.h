@@ -46,7 +46,9 @@ struct OpFusion {
 
 /// Of the operators of one function that may be fused with others there. An end
 /// is none of an operator that is a view, or makes several results; and nothing
-/// is fused that is a view of the shards that a device has.
+/// is fused that is a view of the shards that a device has. No chain of them
+/// has more operators, or operands, than a fused call may have in an artifact
+/// (mostFusedParts): a longer one becomes several.
 llvm::DenseMap<mlir::Operation *, OpFusion> fusionsOf(mlir::Block &body);
 
 } // namespace divisi

@@ -17,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -51,8 +52,11 @@ struct ImportOptions {
   /// Whether a training step is made of it: batch norms in training mode update
   /// their running statistics then.
   bool trains = false;
-  int64_t seed = 0; ///< Of what dropout draws, in a training step.
+  int64_t seed = 0;  ///< Of what dropout draws, in a training step.
   OnnxLimits limits; ///< On what the file may ask for.
+  /// Told, in whole sentences, what is done to the model so that it can be
+  /// read; unset: nobody.
+  std::function<void(const std::string &)> note;
 };
 
 /// Turns the ONNX model at `path` into a module with one function @forward,

@@ -64,6 +64,15 @@ static Status read(const Launcher &launcher, const Numbers &names,
   const char *rank = std::getenv(names.rank), *all = std::getenv(names.size);
   std::optional<uint32_t> first = parseNumber(rank ? rank : "");
   std::optional<uint32_t> second = parseNumber(all ? all : "");
+  if (!rank && !all) {
+    return makeError(
+        ExitCode::Usage, launcher.all.rank, "=", std::getenv(launcher.all.rank),
+        " ", launcher.all.size, "=", std::getenv(launcher.all.size),
+        " say that ", launcher.name,
+        " has started this process, but it would have set ", names.rank,
+        " and ", names.size, ", too; set these, or unset ", launcher.all.rank,
+        " and ", launcher.all.size, " if it has not");
+  }
   if (!first || !second || *first >= *second) {
     return makeError(ExitCode::Usage, names.rank, "=", rank ? rank : "", " ",
                      names.size, "=", all ? all : "",
@@ -77,10 +86,13 @@ static Status read(const Launcher &launcher, const Numbers &names,
   return {};
 }
 
-Expected<std::optional<Launch>> divisi::rt::findLaunch() {
+Expected<std::optional<Launch>> divisi::rt::findLaunch(bool mayBeNobody) {
   for (const Launcher &launcher : launchers) {
     if (!launcher.all.areThere() ||
         (launcher.mark && !std::getenv(launcher.mark))) {
+      continue;
+    }
+    if (mayBeNobody && launcher.local.rank && !launcher.local.areThere()) {
       continue;
     }
     Launch launch;

@@ -95,14 +95,17 @@ TEST(LaunchTest, torchrunSaysWhoIsOnTheHost) {
   auto found = findIn({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
   ASSERT_FALSE(found);
   EXPECT_THAT(found.status().message(),
-              HasSubstr("LOCAL_RANK= LOCAL_WORLD_SIZE=: expected a number"));
+              HasSubstr("RANK=1 WORLD_SIZE=2 say that torchrun has started "
+                        "this process, but it would have set LOCAL_RANK and "
+                        "LOCAL_WORLD_SIZE, too; set these, or unset RANK and "
+                        "WORLD_SIZE if it has not"));
   found = findIn({{"RANK", "1"},
                   {"WORLD_SIZE", "2"},
                   {"LOCAL_RANK", "0"},
                   {"LOCAL_WORLD_SIZE", "1"}});
   ASSERT_FALSE(found);
   EXPECT_THAT(found.status().message(),
-              HasSubstr("GROUP_RANK= GROUP_WORLD_SIZE=: expected a number"));
+              HasSubstr("set GROUP_RANK and GROUP_WORLD_SIZE, too"));
   found = findIn({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->size, 1u);

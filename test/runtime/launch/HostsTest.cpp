@@ -49,6 +49,17 @@ TEST(HostsTest, slotsAreNumbers) {
   }
 }
 
+TEST(HostsTest, slotsBehindAColonAreMpichs) {
+  std::string path = hostFile("localhost:2\n");
+  auto hosts = readHosts(path);
+  ASSERT_FALSE(hosts);
+  EXPECT_EQ(hosts.status().message(),
+            "'" + path +
+                "':1: localhost:2: expected 'localhost slots=2', as OpenMPI's "
+                "mpirun reads it");
+  EXPECT_TRUE(readHosts(hostFile("fe80::1\n")));
+}
+
 TEST(HostsTest, processesOfOneMachineAreOnOneHost) {
   MachineShape shape{8, 4, "nvlink"};
   EXPECT_THAT(processesByMachine(4, shape), ElementsAre(2, 2));

@@ -55,8 +55,10 @@ struct Launch {
 /// (SLURM_PROCID and SLURM_STEP_NUM_TASKS), mpiexec (PMI_RANK and PMI_SIZE) and
 /// torchrun (RANK and WORLD_SIZE, with LOCAL_ and GROUP_ before both of them)
 /// that both variables are there of; none: it is alone. Fails with Usage where
-/// they are no numbers, or the first not below the second.
-Expected<std::optional<Launch>> findLaunch();
+/// they are no numbers, or the first not below the second; and where RANK and
+/// WORLD_SIZE are there without LOCAL_RANK and LOCAL_WORLD_SIZE, which other
+/// programs than torchrun leave, unless it `mayBeNobody` then.
+Expected<std::optional<Launch>> findLaunch(bool mayBeNobody = false);
 
 /// The ranks of process `self` of `size`: a block of the artifact's
 /// `numRanks`, of which the first processes have no fewer than others less one.
