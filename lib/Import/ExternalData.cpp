@@ -31,9 +31,9 @@ ExternalData::ExternalData(const std::string &modelPath, GlobalStore &store)
                   : folderOf(modelPath)),
       store_(store) {}
 
-/// Whether the text of `location` leads down alone.
+/// Whether the text of `location` names a file, and leads down alone.
 static bool leadsDown(const std::filesystem::path &location) {
-  return location.is_relative() &&
+  return location.has_filename() && location != "." && location.is_relative() &&
          std::find(location.begin(), location.end(), "..") == location.end();
 }
 

@@ -24,16 +24,19 @@ struct Pair {
 } // namespace
 
 static constexpr Pair kUnary[] = {
-    {"Abs", "abs"},         {"Acos", "acos"},      {"Acosh", "acosh"},
-    {"Asin", "asin"},       {"Asinh", "asinh"},    {"Atan", "atan"},
-    {"Atanh", "atanh"},     {"BitwiseNot", "not"}, {"Ceil", "ceil"},
-    {"Cos", "cos"},         {"Cosh", "cosh"},      {"Erf", "erf"},
-    {"Exp", "exp"},         {"Floor", "floor"},    {"HardSwish", "hard_swish"},
-    {"IsNaN", "is_nan"},    {"Log", "log"},        {"Neg", "neg"},
-    {"Not", "not"},         {"Relu", "relu"},      {"Round", "round"},
-    {"Sigmoid", "sigmoid"}, {"Sign", "sign"},      {"Sin", "sin"},
-    {"Sinh", "sinh"},       {"Sqrt", "sqrt"},      {"Tan", "tan"},
-    {"Tanh", "tanh"},
+    {"Abs", "abs"},     {"Acos", "acos"},
+    {"Acosh", "acosh"}, {"Asin", "asin"},
+    {"Asinh", "asinh"}, {"Atan", "atan"},
+    {"Atanh", "atanh"}, {"BitwiseNot", "not"},
+    {"Ceil", "ceil"},   {"Cos", "cos"},
+    {"Cosh", "cosh"},   {"Exp", "exp"},
+    {"Floor", "floor"}, {"HardSwish", "hard_swish"},
+    {"Log", "log"},     {"Neg", "neg"},
+    {"Not", "not"},     {"Relu", "relu"},
+    {"Round", "round"}, {"Sigmoid", "sigmoid"},
+    {"Sign", "sign"},   {"Sin", "sin"},
+    {"Sinh", "sinh"},   {"Sqrt", "sqrt"},
+    {"Tan", "tan"},     {"Tanh", "tanh"},
 };
 static constexpr Pair kBinary[] = {
     {"Add", "add"},      {"And", "and"},        {"BitwiseAnd", "and"},
@@ -59,6 +62,24 @@ static const char *lookUp(llvm::ArrayRef<Pair> table, const std::string &op) {
 static void importUnary(NodeImporter &node) {
   node.setResult(0, node.emitter().unary(lookUp(kUnary, node.node().opType),
                                          node.input(0)));
+}
+
+/// Of integers, too: in floats, and cut after that.
+static void importErf(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  DType type = node.input(0)->type;
+  Tensor x = emit.cast(node.input(0), exactFloat(type));
+  node.setResult(0, emit.cast(emit.unary("erf", x), type));
+}
+
+/// What is only stored is tested as f32, which has all of its numbers.
+static Tensor testedInput(NodeImporter &node) {
+  const Tensor &x = node.input(0);
+  return rt::byteWidth(x->type) == 1 ? node.emitter().cast(x, DType::F32) : x;
+}
+
+static void importIsNaN(NodeImporter &node) {
+  node.setResult(0, node.emitter().unary("is_nan", testedInput(node)));
 }
 
 /// Also the variadic ones, from left to right.
@@ -198,7 +219,7 @@ static void importDropout(NodeImporter &node) {
 
 static void importIsInf(NodeImporter &node) {
   Emitter &emit = node.emitter();
-  const Tensor &x = node.input(0);
+  Tensor x = testedInput(node);
   Tensor result = emit.unary("is_inf", x);
   Tensor zero = emit.scalar(x->type, 0);
   if (node.getInt("detect_negative", 1) == 0) {
@@ -315,7 +336,7 @@ llvm::ArrayRef<ImporterRow> divisi::elementwiseImporters() {
       {"Div", importBinary},
       {"Dropout", importDropout},
       {"Equal", importCompare},
-      {"Erf", importUnary},
+      {"Erf", importErf},
       {"Exp", importUnary},
       {"Floor", importUnary},
       {"Gelu", importGelu},
@@ -324,7 +345,7 @@ llvm::ArrayRef<ImporterRow> divisi::elementwiseImporters() {
       {"HardSwish", importUnary},
       {"Identity", importIdentity},
       {"IsInf", importIsInf},
-      {"IsNaN", importUnary},
+      {"IsNaN", importIsNaN},
       {"Less", importCompare},
       {"LessOrEqual", importCompare},
       {"Log", importUnary},

@@ -80,6 +80,23 @@ static std::optional<DType> typeFrom(NodeImporter &node, const char *name,
   return type;
 }
 
+/// What lies beyond `type` becomes infinite, or NaN. It has no zero point.
+static Tensor quotientInFloat8(NodeImporter &node,
+                               const std::vector<Tensor> &operands,
+                               ScaleBlocks blocks, DType type) {
+  Emitter &emit = node.emitter();
+  Tensor scale = operands[1];
+  if (blocks.block > 1) {
+    std::vector<int64_t> blockOf;
+    for (int64_t i = 0; i < node.input(0)->dims[size_t(blocks.axis)]; ++i) {
+      blockOf.push_back(i / blocks.block);
+    }
+    scale = emit.gather(scale, emit.ints(blockOf), blocks.axis, 0);
+  }
+  return emit.cast(emit.binary("div", operands[0], scale), type,
+                   /*saturates=*/false);
+}
+
 static void importQuantizeLinear(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
@@ -95,6 +112,10 @@ static void importQuantizeLinear(NodeImporter &node) {
       emit.cast(alongAxis(node, 1, blocks), DType::F32)};
   if (hasZero) {
     operands.push_back(alongAxis(node, 2, blocks));
+  }
+  bool isFloat8 = *type == DType::F8E4M3FN || *type == DType::F8E5M2;
+  if (isFloat8 && node.getInt("saturate", 1) == 0 && !node.failed()) {
+    return node.setResult(0, quotientInFloat8(node, operands, blocks, *type));
   }
   if (!node.failed()) {
     node.setResult(0,

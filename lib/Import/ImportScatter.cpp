@@ -21,9 +21,19 @@ static std::string kindOf(NodeImporter &node) {
   return kind == "none" ? "set" : kind;
 }
 
+/// Of booleans, a sum and a maximum are their or, a product and a minimum their
+/// and: as numbers.
 static Tensor scatter(NodeImporter &node, const Tensor &init,
                       const Tensor &indices, const Tensor &updates,
                       int64_t batch, const std::string &kind) {
+  if (init->type == DType::Bool && kind != "set") {
+    Emitter &emit = node.emitter();
+    bool isOr = kind == "add" || kind == "max";
+    Tensor result =
+        scatter(node, emit.cast(init, DType::U8), indices,
+                emit.cast(updates, DType::U8), batch, isOr ? "max" : "min");
+    return emit.cast(result, DType::Bool);
+  }
   return node.emitter().emit("scatter", {init, indices, updates},
                              {{"batch_dims", batch}, {"kind", kind}},
                              init->type, init->dims);

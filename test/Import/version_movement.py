@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from node_cases import TYPES, onnx_type
 from onnx.numpy_helper import from_array as tensor
-from version_cases import draw, kinds_of, of
+from version_cases import draw, is_float, kinds_of, of
 
 INDICES = (np.int32, np.int64)
 
@@ -363,24 +363,26 @@ def small(name):
 @of("QuantizeLinear")
 def quantize(op):
     scale_type = op.type if op.takes(1, op.type) else np.dtype(np.float32)
+    scale = np.array(0.25 if is_float(scale_type) else 2).astype(scale_type)
     x = op.values(4, 6, low=-20, high=20)
     for kind in small(op):
-        zero = draw(kind, (), 1, 5, kind.name)
-        yield [x, np.array(0.25).astype(scale_type), zero], {}
+        top = 0 if "float8" in kind.name else 5
+        zero = draw(kind, (), top and 1, top, kind.name)
+        yield [x, scale, zero], {}
         if op.has("axis"):
-            columns = draw(kind, (6,), 0, 5, kind.name)
+            columns = draw(kind, (6,), 0, top, kind.name)
             for axis in (1, -1):
                 yield [x, draw(scale_type, (6,), 0.5, 2), columns], {
                     "axis": axis}
         if op.has("block_size"):
             yield [x, draw(scale_type, (4, 2), 0.5, 2),
-                   draw(kind, (4, 2), 0, 5)], {"axis": 1, "block_size": 3}
+                   draw(kind, (4, 2), 0, top)], {"axis": 1, "block_size": 3}
         if op.has("saturate") and "float8" in kind.name:
             yield [x * np.array(100).astype(op.type),
-                   np.array(0.25).astype(scale_type), zero], {"saturate": 0}
-    yield [x, np.array(0.25).astype(scale_type)], {}
+                   scale, zero], {"saturate": 0}
+    yield [x, scale], {}
     if op.has("output_dtype"):
-        yield [x, np.array(0.25).astype(scale_type)], {
+        yield [x, scale], {
             "output_dtype": onnx_type(np.zeros(1, np.int8))}
 
 
