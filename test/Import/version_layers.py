@@ -227,13 +227,16 @@ def resize(op):
     if op.version < 11:
         for mode, scales in itertools.product((None, "nearest", "linear"),
                                               targets):
-            yield [x, np.array(scales, np.float32)], \
-                {} if mode is None else {"mode": mode}
+            if op.type != bool or mode != "linear":
+                yield [x, np.array(scales, np.float32)], \
+                    {} if mode is None else {"mode": mode}
         return
     coordinates = [None, "pytorch_half_pixel", "align_corners", "asymmetric"] \
         + (["half_pixel_symmetric"] if op.version >= 19 else [])
     for mode, how, scales in itertools.product(("nearest", "linear", "cubic"),
                                                coordinates, targets):
+        if op.type == bool and mode != "nearest":
+            continue
         given = {"mode": mode}
         if how:
             given["coordinate_transformation_mode"] = how

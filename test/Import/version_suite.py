@@ -47,7 +47,8 @@ INTEGERS = [kind for kind in node_cases.TYPES if kind.kind in "iub"]
 WIDER = {
     **dict.fromkeys(("Resize", "Upsample"), {
         **{kind: np.int32 for kind in INTEGERS},
-        **{kind: np.float32 for kind in HALVES}}),
+        **{kind: np.float32 for kind in HALVES},
+        np.dtype(np.float64): np.float32}),
     "GridSample": {**{kind: np.float32 for kind in INTEGERS},
                    **{kind: np.float32 for kind in HALVES}},
     **dict.fromkeys(("GRU", "LSTM", "RNN"), {
@@ -56,6 +57,9 @@ WIDER = {
     "OneHot": {**{kind: np.int64 for kind in INTEGERS},
                **{kind: np.float32 for kind in HALVES},
                np.dtype(np.float64): np.float32}}
+# Integers that are mixed as floats and cut may be the next number where the
+# floats are summed in another order; onnx's evaluator rounds them.
+MIXED = ("Resize", "Upsample", "GridSample")
 # Versions that differ from those before in types alone.
 MORE_TYPES = (22, 28)
 
@@ -271,6 +275,10 @@ def check(group, folder, devices):
                 number, index = re.match(r"c(\d+)_o(\d+)",
                                          output["name"]).groups()
                 outcome = group[int(number)]
+                if outcome.case.op_type in MIXED and \
+                        outcome.case.outputs[0].dtype.kind in "iu" and \
+                        output["largest_error"] <= 1:
+                    continue
                 outcome.kind = "wrong"
                 outcome.message += f"output {index}: " \
                     f"{output['different_elements']} differ by up to " \
