@@ -55,6 +55,12 @@ void divisi::printRun(const CheckedRun &run, raw_ostream &os) {
       interleaveComma(comparison.worst, os);
       os << "]";
     }
+    if (comparison.normError) {
+      os << format(
+          ": %lld beyond it, as codes may differ: the error is %.3g of "
+          "the norm, allowed 0.05",
+          static_cast<long long>(comparison.wrong), *comparison.normError);
+    }
     if (!comparison.equal) {
       os << ": " << comparison.wrong << " of " << rt::numElements(value.dims)
          << " differ";
@@ -84,6 +90,8 @@ json::Value divisi::toJSON(const CheckedRun &run) {
              ? json::Value(std::string(rt::stringify(*comparison.toleranceOf)))
              : json::Value(nullptr)},
         {"at", json::Array(comparison.worst)},
+        {"norm_error", comparison.normError ? number(*comparison.normError)
+                                            : json::Value(nullptr)},
     });
   }
   json::Object object{{"name", run.name},

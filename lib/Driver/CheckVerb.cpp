@@ -142,6 +142,7 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
                           CheckedRun run, bool isExact) {
   Tolerance tolerance = tolerance_;
   tolerance.computedIn = entry_.computedIn;
+  tolerance.isQuantized = entry_.isQuantized;
   tolerance.isExact = isExact;
   for (auto [value, a, b] : zip_equal(entry_.outputs, got, expected_)) {
     run.outputs.push_back({value, compareTensors(a, b, tolerance)});

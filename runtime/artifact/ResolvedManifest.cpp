@@ -306,6 +306,27 @@ DType divisi::rt::leastExactType(const ResolvedManifest &resolved,
   return least;
 }
 
+bool divisi::rt::quantizes(const ResolvedManifest &resolved,
+                           const ResolvedEntry &entry) {
+  auto doesCall = [&](const pb::Call &call) {
+    const pb::Operator &op = *resolved.operatorOf(call).message;
+    return op.op() == "nn.quantize" ||
+           std::ranges::any_of(op.parts(), [&](const pb::Part &part) {
+             return resolved.manifest->operators(int(part.op())).op() ==
+                    "nn.quantize";
+           });
+  };
+  auto does = [&](const pb::Instruction &instruction) {
+    return (instruction.has_call() && doesCall(instruction.call())) ||
+           (instruction.has_loop() &&
+            quantizes(resolved, resolved.entries[instruction.loop().body()]));
+  };
+  return std::ranges::any_of(
+      entry.programs, [&](const ResolvedProgram &program) {
+        return std::ranges::any_of(program.message->instructions(), does);
+      });
+}
+
 bool divisi::rt::hasQueued(const ResolvedProgram &program) {
   return std::ranges::any_of(program.message->instructions(),
                              [&](const pb::Instruction &instruction) {

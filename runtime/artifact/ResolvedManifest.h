@@ -199,6 +199,8 @@ resolveManifest(const artifact::Manifest &manifest);
 /// EntryInfo::computedIn, with that of bodies that it runs.
 DType leastExactType(const ResolvedManifest &resolved,
                      const ResolvedEntry &entry);
+/// EntryInfo::isQuantized, likewise.
+bool quantizes(const ResolvedManifest &resolved, const ResolvedEntry &entry);
 
 /// `compute`, `copy`, or the name of the communicator.
 std::string nameOfQueue(const artifact::Manifest &manifest, uint32_t queue);

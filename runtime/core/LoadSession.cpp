@@ -39,6 +39,7 @@ void Session::Impl::describeEntries() {
   for (size_t e = 0; e < entries.size(); ++e) {
     const ResolvedEntry &entry = resolved->entries[e];
     entries[e].computedIn = leastExactType(*resolved, entry);
+    entries[e].isQuantized = quantizes(*resolved, entry);
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
       entries[e].inputs[i].boxes = boxesOf(*entry.inputs[i], localRanks);
     }

@@ -98,7 +98,9 @@ def named(text, cases):
 def test_cases_compute_what_is_expected(tmp_path, number, plan):
     cases = BATCHES[number]
     done = check(tmp_path, cases, *PLANS[plan])
-    assert done.returncode == 0, named(done.stdout + done.stderr, cases)
+    # One node rounds as it says: no code may differ.
+    assert done.returncode == 0 and "codes may differ" not in done.stdout, \
+        named(done.stdout + done.stderr, cases)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -271,7 +271,8 @@ def check(group, folder, devices):
         return
     for run in json.loads(done.stdout)["runs"]:
         for output in run["outputs"]:
-            if not output["equal"]:
+            # One node rounds as it says: no code may differ.
+            if not output["equal"] or output["norm_error"] is not None:
                 number, index = re.match(r"c(\d+)_o(\d+)",
                                          output["name"]).groups()
                 outcome = group[int(number)]

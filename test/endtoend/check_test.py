@@ -101,10 +101,10 @@ def test_json(two):
         {"name": "minus", "type": "f32", "shape": [2, 3], "equal": False,
          "different_elements": 1, "largest_error": None,
          "allowed": pytest.approx(0.1, 1e-4), "computed_in": None,
-         "at": [1, 1]},
+         "at": [1, 1], "norm_error": None},
         {"name": "above", "type": "bool", "shape": [2, 3], "equal": True,
          "different_elements": 0, "largest_error": 0, "allowed": 0,
-         "computed_in": None, "at": [0, 0]}]}]
+         "computed_in": None, "at": [0, 0], "norm_error": None}]}]
     several = json.loads(two(
         "check", "m.onnx", "--devices", 2, "--inputs", "x.npy",
         "--random-plans", 2, "--json").out)["runs"]
@@ -124,3 +124,37 @@ def test_shapes_come_from_the_inputs(two):
         "check", "m.onnx", exits=USAGE).err
     assert "none is called 'q'; expected 'x' f32[rows, columns]" in two(
         "check", "m.onnx", "--inputs", "q=x.npy", exits=CONTENT).err
+
+
+def quantized(divisi, error):
+    """A product of codes; of what is expected, `error` of the norm is off."""
+    random = np.random.default_rng(5)
+    weights = random.standard_normal((16, 8)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+         helper.make_node("MatMul", ["d", "w"], ["y"])], "g",
+        [value("x", (4, 16))], [value("y", (4, 8))],
+        [onnx.numpy_helper.from_array(np.float32(0.05), "s"),
+         onnx.numpy_helper.from_array(np.int8(3), "z"),
+         onnx.numpy_helper.from_array(weights, "w")])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20)]), divisi.path("m.onnx"))
+    x = random.standard_normal((4, 16)).astype(np.float32)
+    y = np.float32(0.05) * np.round(x / np.float32(0.05)) @ weights
+    off = random.standard_normal(y.shape).astype(np.float32)
+    y = y + error * np.linalg.norm(y) / np.linalg.norm(off) * off
+    np.save(divisi.path("x.npy"), x)
+    np.savez(divisi.path("e.npz"), y=y)
+
+
+def test_codes_may_differ(divisi):
+    quantized(divisi, 0.03)
+    assert re.search(r"equal\n  y  f32\[4, 8\]  largest error .* beyond it, as "
+                     r"codes may differ: the error is 0.0[23]\d* of the norm, "
+                     r"allowed 0.05\n", check(divisi).out)
+    [run] = json.loads(check(divisi, "--json").out)["runs"]
+    assert run["outputs"][0]["norm_error"] == pytest.approx(0.03, rel=0.1)
+    check(divisi, "--rtol", 0.001, exits=DIFFERS)
+    quantized(divisi, 0.1)
+    assert "elements differ" in check(divisi, exits=DIFFERS).err

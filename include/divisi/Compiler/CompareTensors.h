@@ -30,6 +30,10 @@ namespace divisi {
 ///   e5m2    6e-2                          2.5e-1
 ///
 /// Elements of other types, the prime field among them, are equal or not.
+///
+/// What has been quantized on the way may be beyond that: a number between two
+/// codes becomes either, and others follow. Floats agree then, too, if the norm
+/// of a - b is at most 0.05 of that of b.
 struct Tolerance {
   /// Unset: that share of the tensor's largest finite element, so that small
   /// outputs cannot hide a wrong shard.
@@ -39,6 +43,8 @@ struct Tolerance {
   bool isExact = false;
   /// The element type with the fewest bits that floats have been through.
   rt::DType computedIn = rt::DType::F64;
+  /// Whether they have been codes; counts where nothing else is asked for.
+  bool isQuantized = false;
 };
 
 /// Whether two tensors agree, and where they agree least.
@@ -50,6 +56,9 @@ struct Comparison {
   double allowed = 0; ///< The tolerance there.
   /// The type whose row of the table was taken, if it is not the tensors' own.
   std::optional<rt::DType> toleranceOf;
+  /// The norm of the difference as a share of what is expected, if that is why
+  /// they agree.
+  std::optional<double> normError;
   std::string message; ///< Empty if equal.
 };
 

@@ -67,6 +67,9 @@ struct EntryInfo {
   /// Of a session's entry: the least exact float type that some kernel gives.
   /// Whatever the outputs' types are, they are no more exact.
   DType computedIn = DType::F64;
+  /// Of a session's entry: whether numbers become codes on the way. One that
+  /// lies between two may become either.
+  bool isQuantized = false;
 };
 
 /// A parameter, state or constant of the artifact.
