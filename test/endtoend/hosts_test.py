@@ -98,6 +98,15 @@ def test_no_host_is_as_large_as_a_machine(divisi, mlp, lay):
     assert "the hosts of 'hosts' have 3 slots for 4 processes" in err
 
 
+def test_launch_minds_no_numbers_that_others_have_left(divisi, mlp):
+    """A pod of a training operator has RANK, and no LOCAL_RANK."""
+    run = ("run", "m.divisi", "--inputs", mlp.inputs, "-o", "y.npz")
+    environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "4"}
+    assert "but it would have set LOCAL_RANK and LOCAL_WORLD_SIZE, too" in \
+        divisi(*run, exits=2, env=environment).err
+    divisi(*run, "--launch", 2, env=environment)
+
+
 def test_what_mpi_says_is_compared_with_the_plan(divisi, mlp, lay):
     """Of a model it is not known before it is planned, in the processes."""
     environment = lay("a slots=3", "b slots=1")

@@ -245,6 +245,9 @@ def test_hosts(divisi, mlp):
             ("localhost slots=2\nlocalhost\n", 2,
              "the hosts of 'hosts' have 3 slots for 4 processes"),
             ("localhost slots=x\n", 4, "'hosts':1: slots=x: expected a number"),
+            ("localhost:4\n", 4, "localhost:4: expected 'localhost slots=4'"),
+            ("nohost.invalid slots=4\n", 9, "mpirun could not start the "
+             "processes on the hosts of 'hosts', by the reason that it gives"),
             (None, 3, "cannot read 'gone'")]:
         name = "hosts" if text else "gone"
         if text:
