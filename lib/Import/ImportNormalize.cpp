@@ -90,7 +90,10 @@ static void importReduceNorm(NodeImporter &node) {
   if (node.failed()) {
     return;
   }
-  Tensor x = node.input(0);
+  // Squares of f16 may be beyond it where their root is not.
+  DType type = node.input(0)->type;
+  bool isFloat = rt::isFloatType(type);
+  Tensor x = emit.cast(node.input(0), isFloat ? rt::sumType(type) : type);
   if (op == "ReduceL1") {
     x = emit.unary("abs", x);
   } else if (op != "ReduceLogSum") {
@@ -99,12 +102,10 @@ static void importReduceNorm(NodeImporter &node) {
   bool keepDims = node.getInt("keepdims", 1) != 0;
   x = axes ? emit.reduce("sum", x, *axes, keepDims) : x;
   if (op == "ReduceL2" || op == "ReduceLogSum") {
-    DType type = x->type;
     x = emit.unary(op == "ReduceL2" ? "sqrt" : "log",
-                   emit.cast(x, exactFloat(type)));
-    x = emit.cast(x, type);
+                   emit.cast(x, exactFloat(x->type)));
   }
-  node.setResult(0, x);
+  node.setResult(0, emit.cast(x, type));
 }
 
 /// max + log(sum(exp(x - max))): without the shift it overflows. A maximum that
@@ -346,7 +347,8 @@ static void importInstanceNormalization(NodeImporter &node) {
 /// x / norm, and 0 where that is 0.
 static void importLpNormalization(NodeImporter &node) {
   Emitter &emit = node.emitter();
-  const Tensor &x = node.input(0);
+  DType type = node.input(0)->type;
+  Tensor x = emit.cast(node.input(0), rt::sumType(type));
   int64_t axis = node.normalizeAxis(node.getInt("axis", -1), x->rank());
   if (node.failed()) {
     return;
@@ -356,8 +358,9 @@ static void importLpNormalization(NodeImporter &node) {
   Tensor norm = emit.reduce("sum", power, {axis}, /*keepDims=*/true);
   norm = isAbsolute ? norm : emit.unary("sqrt", norm);
   Tensor zero = emit.scalar(x->type, 0);
-  node.setResult(0, emit.select(emit.compare("eq", norm, zero), zero,
-                                emit.binary("div", x, norm)));
+  Tensor result = emit.select(emit.compare("eq", norm, zero), zero,
+                              emit.binary("div", x, norm));
+  node.setResult(0, emit.cast(result, type));
 }
 
 /// By the deviation and not by the root of variance and epsilon.

@@ -201,6 +201,11 @@ def number_cases():
     whole = np.array([1, 2, 3], np.int32)
     yield stated_case("ReduceLogSumExp_integers", "ReduceLogSumExp", [whole],
                       np.array(3, np.int32), keepdims=0)
+    halves = np.array([[1000, 999, -1000]], np.float16)
+    yield own_case("ReduceL2_beyond_squares_of_f16", "ReduceL2",
+                   [halves, np.array([1])], constants=[1])
+    yield own_case("LpNormalization_beyond_squares_of_f16", "LpNormalization",
+                   [halves])
     line = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4)
     for opset in (10, 11):
         yield own_case(f"Resize_nearest_down_of_{opset}", "Resize",

@@ -56,7 +56,7 @@ def max_unpool(op):
     index = np.array([[[[5, 7], [13, 15]]]], np.int64)
     given = {"kernel_shape": [2, 2], "strides": [2, 2]}
     yield [op.values(1, 1, 2, 2), index], given
-    yield [op.values(1, 1, 2, 2), index, np.array([1, 1, 5, 5])], given
+    # With an output_shape ONNX Runtime and ONNX's own case differ.
 
 
 @of("LRN")
