@@ -36,6 +36,8 @@ LEFT_OUT = {
         "RandomUniform", "RandomUniformLike"},
 }
 FLOAT16S = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+# In one order, so that cases keep their numbers.
+KINDS = sorted(TYPES, key=lambda kind: kind.name)
 _RECIPES = {}
 _KINDS = {}
 

@@ -3,9 +3,9 @@
 import itertools
 
 import numpy as np
-from node_cases import TYPES, onnx_type
+from node_cases import onnx_type
 from onnx.numpy_helper import from_array as tensor
-from version_cases import draw, is_float, kinds_of, of
+from version_cases import KINDS, draw, is_float, kinds_of, of
 
 INDICES = (np.int32, np.int64)
 
@@ -37,7 +37,7 @@ def constant(op):
 
 @of("ConstantOfShape")
 def constant_of_shape(op):
-    for kind in TYPES:
+    for kind in KINDS:
         if kind.name in {each.name for each in op_outputs(op)}:
             yield [ints(2, 3)], {"value": tensor(draw(kind, (1,), 1, 3))}
     yield [ints(2, 0)], {}
@@ -355,7 +355,7 @@ def center_crop_pad(op):
 
 
 def small(name):
-    return [kind for kind in TYPES if kind.name in (
+    return [kind for kind in KINDS if kind.name in (
         "int8", "uint8", "int16", "uint16", "int4", "uint4", "float8_e4m3fn",
         "float8_e5m2")]
 

@@ -345,13 +345,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", help="cases whose name this matches")
     parser.add_argument("--sample", type=int, help="so many cases, at random")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--devices", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="each outcome")
     options = parser.parse_args()
     cases = [case for case in version_cases.all_cases()
              if re.search(options.only or "", case.name)]
     if options.sample:
-        cases = random.Random(1).sample(cases, options.sample)
+        cases = random.Random(options.seed).sample(cases, options.sample)
     with tempfile.TemporaryDirectory(prefix="version-suite.") as folder:
         outcomes = run(cases, Path(folder), options.devices)
     return 0 if report(outcomes, options.list) else 1
