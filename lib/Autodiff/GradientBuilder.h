@@ -25,6 +25,8 @@
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace divisi::autodiff {
 
 /// The shape of a value.
@@ -33,6 +35,10 @@ llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 mlir::Type elementOf(mlir::Value value);
 /// The number that every element of `value` is, if the program says so.
 std::optional<double> constantOf(mlir::Value value);
+/// The floats in `block` that depend smoothly on `inputs`, which are among
+/// them.
+llvm::DenseSet<mlir::Value> findDepending(mlir::Block &block,
+                                          llvm::ArrayRef<mlir::Value> inputs);
 
 /// See the file's head.
 class GradientBuilder {
@@ -44,6 +50,8 @@ public:
 
   /// That by the operator's result.
   mlir::Value gradient() const { return gradient_; }
+  /// Of the operators that are made.
+  mlir::Location location() const { return location_; }
   /// Whether one by operand `i` is wanted.
   bool wants(unsigned i) const { return wanted_[i]; }
   /// Takes the one that `make` returns for operand `i`, if it is wanted: of the

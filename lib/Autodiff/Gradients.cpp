@@ -8,9 +8,9 @@
 
 #include "divisi/Autodiff/Gradients.h"
 
+#include "LoopGradient.h"
 #include "Rules.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -45,70 +45,90 @@ static bool isFloat(Value value) {
   return type && isa<FloatType, nn::FieldType>(type.getElementType());
 }
 
+llvm::DenseSet<Value> autodiff::findDepending(Block &block,
+                                              ArrayRef<Value> inputs) {
+  llvm::DenseSet<Value> depending(inputs.begin(), inputs.end());
+  for (Operation &op : block) {
+    auto rule = dyn_cast<GradientInterface>(op);
+    bool isDepending = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return depending.contains(operand);
+    });
+    if (isDepending && (!rule || rule.hasGradient())) {
+      for (Value result : op.getResults()) {
+        if (isFloat(result)) {
+          depending.insert(result);
+        }
+      }
+    }
+  }
+  return depending;
+}
+
 namespace {
 
 /// One way back through a block.
 class ReverseMode {
 public:
-  ReverseMode(OpBuilder &builder, Value output, Value seed,
-              ArrayRef<Value> inputs)
-      : builder_(builder), output_(output) {
-    gradients_[output] = seed;
-    depending_.insert(inputs.begin(), inputs.end());
+  ReverseMode(OpBuilder &builder, ArrayRef<Value> outputs,
+              ArrayRef<Value> seeds, ArrayRef<Value> inputs)
+      : builder_(builder),
+        depending_(findDepending(*builder.getBlock(), inputs)) {
+    for (auto [output, seed] : llvm::zip_equal(outputs, seeds)) {
+      accumulate(output.getDefiningOp(), output, seed);
+    }
   }
 
   LogicalResult run();
   Value gradientBy(Value input) const { return gradients_.lookup(input); }
 
 private:
-  SmallVector<Operation *> findWay();
   LogicalResult derive(Operation *op);
+  LogicalResult derive(nn::LoopOp loop);
   void accumulate(Operation *user, Value value, Value gradient);
 
   OpBuilder &builder_;
-  Value output_;
   llvm::DenseMap<Value, Value> gradients_;
   llvm::DenseSet<Value> depending_; ///< Smoothly on an input.
 };
 
 } // namespace
 
-/// The operators through which the output depends on an input, in order.
-SmallVector<Operation *> ReverseMode::findWay() {
-  SmallVector<Operation *> way;
-  Operation *last = output_.getDefiningOp();
-  if (!last) {
-    return way;
-  }
-  for (Operation &op : *last->getBlock()) {
-    auto rule = dyn_cast<GradientInterface>(op);
-    bool isDepending = llvm::any_of(op.getOperands(), [&](Value operand) {
-      return depending_.contains(operand);
-    });
-    if (isDepending && (!rule || rule.hasGradient())) {
-      way.push_back(&op);
-      for (Value result : op.getResults()) {
-        if (isFloat(result)) {
-          depending_.insert(result);
-        }
-      }
-    }
-    if (&op == last) {
-      break;
-    }
-  }
-  return way;
-}
-
 void ReverseMode::accumulate(Operation *user, Value value, Value gradient) {
   Value &total = gradients_[value];
   if (total) {
     auto sum = nn::AddOp::create(builder_, gradient.getLoc(), total, gradient);
-    nn::copyScope(user, sum);
+    if (user) {
+      nn::copyScope(user, sum);
+    }
     total = sum;
   } else {
     total = gradient;
   }
+}
+
+/// Of what is carried and of what all iterations have; the loop may be another
+/// one behind that.
+LogicalResult ReverseMode::derive(nn::LoopOp loop) {
+  SmallVector<Value> seeds;
+  for (Value result : loop.getResults()) {
+    seeds.push_back(gradients_.lookup(result));
+  }
+  SmallVector<bool> wanted;
+  for (Value value : loop.getValues()) {
+    wanted.push_back(depending_.contains(value));
+  }
+  SmallVector<Value> values(loop.getValues());
+  auto gradients = deriveLoop(builder_, loop, seeds, wanted);
+  if (failed(gradients)) {
+    return failure();
+  }
+  for (auto [value, gradient, wants] :
+       llvm::zip_equal(values, *gradients, wanted)) {
+    if (gradient && wants) {
+      accumulate(loop, value, gradient);
+    }
+  }
+  return success();
 }
 
 LogicalResult ReverseMode::derive(Operation *op) {
@@ -118,6 +138,9 @@ LogicalResult ReverseMode::derive(Operation *op) {
            << "is of a quantized model, whose codes do not change smoothly: "
               "train the model as it was before, or freeze all that comes "
               "before this";
+  }
+  if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+    return derive(loop);
   }
   if (!rule || op->getNumResults() != 1) {
     return op->emitOpError()
@@ -143,10 +166,17 @@ LogicalResult ReverseMode::derive(Operation *op) {
 }
 
 LogicalResult ReverseMode::run() {
-  SmallVector<Operation *> way = findWay();
+  SmallVector<Operation *> way;
+  for (Operation &op : *builder_.getBlock()) {
+    if (llvm::any_of(op.getResults(), [&](Value result) {
+          return depending_.contains(result);
+        })) {
+      way.push_back(&op);
+    }
+  }
   for (Operation *op : llvm::reverse(way)) {
     bool isReached = llvm::any_of(op->getResults(), [&](Value result) {
-      return gradients_.contains(result);
+      return gradients_.lookup(result) != nullptr;
     });
     if (isReached && failed(derive(op))) {
       return failure();
@@ -156,9 +186,10 @@ LogicalResult ReverseMode::run() {
 }
 
 FailureOr<SmallVector<Value>> divisi::makeGradients(OpBuilder &builder,
-                                                    Value output, Value seed,
+                                                    ArrayRef<Value> outputs,
+                                                    ArrayRef<Value> seeds,
                                                     ArrayRef<Value> inputs) {
-  ReverseMode reverse(builder, output, seed, inputs);
+  ReverseMode reverse(builder, outputs, seeds, inputs);
   if (failed(reverse.run())) {
     return failure();
   }

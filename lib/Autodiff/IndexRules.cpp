@@ -88,19 +88,20 @@ static Value offsetOf(nn::InsertOp op, GradientBuilder &b) {
                               b.add(offset, double(places)), offset);
 }
 
-/// The slice takes the gradient of its place, and the tensor the rest.
+/// The slice takes the gradient of its place, and the tensor the rest; in this
+/// order a loop that carries the gradient can write the rest over it.
 static LogicalResult deriveInsert(nn::InsertOp op, GradientBuilder &b) {
   Value dy = b.gradient(), slice = op.getSlice(), offset = op.getOffset();
   int64_t axis = op.getAxis();
-  b.give(0, [&] {
-    Value none = b.zeros(shapeOf(slice), elementOf(dy));
-    return b.emit<nn::InsertOp>(dy, none, offset, axis);
-  });
   b.give(1, [&] {
     auto type =
         RankedTensorType::get({shapeOf(slice)[axis]}, elementOf(offset));
     Value places = b.add(b.emit<nn::IotaOp>(type, int64_t(0)), offsetOf(op, b));
     return b.emit<nn::GatherOp>(dy, places, axis, int64_t(0));
+  });
+  b.give(0, [&] {
+    Value none = b.zeros(shapeOf(slice), elementOf(dy));
+    return b.emit<nn::InsertOp>(dy, none, offset, axis);
   });
   return success();
 }

@@ -8,6 +8,7 @@
 
 #include "passes/Train/Passes.h"
 
+#include "passes/Plan/Passes.h"
 #include "passes/Rewrite/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -17,6 +18,8 @@
 using namespace mlir;
 
 void divisi::buildTrainPipeline(OpPassManager &manager) {
+  // Gradients go through loops, whose bodies read nothing but arguments.
+  manager.addPass(createIsolateBodies());
   manager.addPass(createTrain());
   // Products take up transposes and reshapes of gradients; what both passes
   // compute is computed once, and what nobody needs, not at all.

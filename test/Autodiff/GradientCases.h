@@ -16,16 +16,19 @@ namespace divisi::test {
 
 /// One program, of which T is the element type.
 struct GradientCase {
-  std::string op;        ///< The operator that it is for: `nn.add`.
-  std::string arguments; ///< `%x: tensor<3xT>, %y: tensor<T>`
-  std::string lines;     ///< That make %r of them.
-  std::string result;    ///< The type of %r: `tensor<3xT>`
-  double low = -2;       ///< Of the elements of arguments.
-  double high = 2;       ///< Below which they are.
+  std::string op;             ///< The operator that it is for: `nn.add`.
+  std::string arguments;      ///< `%x: tensor<3xT>, %y: tensor<T>`
+  std::string lines;          ///< That make %r of them.
+  std::string result;         ///< The type of %r: `tensor<3xT>`
+  double low = -2;            ///< Of the elements of arguments.
+  double high = 2;            ///< Below which they are.
+  std::string functions = {}; ///< Bodies that the lines run.
 };
 
 /// Those of all operators with a rule.
 std::vector<GradientCase> gradientCases();
+/// Those of loops, whose rule is none of one operator.
+std::vector<GradientCase> loopGradientCases();
 
 } // namespace divisi::test
 

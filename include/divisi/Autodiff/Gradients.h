@@ -46,12 +46,16 @@ enum class GradientRule : uint8_t {
 GradientRule gradientRuleOf(mlir::OperationName name);
 
 /// Makes, where `builder` stands, the gradients by `inputs`, each a float
-/// value, of the sum of `output` times `seed`, which has its type. One of them
-/// is null if `output` does not depend smoothly on that input. All values are
-/// of one block, and `builder` stands behind `output`. Reports an error at an
-/// operator on the way that has no rule.
+/// value, of the sum of each of `outputs` times its seed, which has its type.
+/// One of them is null if no output depends smoothly on that input. All values
+/// are of one block, and `builder` stands behind the outputs. A loop that is
+/// derived has its body for itself, which reads no globals (the pass
+/// isolate-bodies), and may be replaced by one that keeps more: an output is no
+/// result of a loop. Reports an error at an operator on the way that has no
+/// rule.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>>
-makeGradients(mlir::OpBuilder &builder, mlir::Value output, mlir::Value seed,
+makeGradients(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> outputs,
+              llvm::ArrayRef<mlir::Value> seeds,
               llvm::ArrayRef<mlir::Value> inputs);
 
 } // namespace divisi
