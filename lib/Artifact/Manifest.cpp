@@ -10,6 +10,7 @@
 #include "OperatorTable.h"
 
 #include "EntryOrder.h"
+#include "dialects/Exec/NewInputs.h"
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
@@ -209,7 +210,10 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   }
   buffer->set_space(spaceOf(type.getSpace()));
   llvm::TypeSwitch<Operation *>(&op)
-      .Case([&](InputOp input) { buffer->set_input(input.getIndex()); })
+      .Case([&](InputOp input) {
+        isNewValue(input) ? buffer->set_new_input(input.getIndex())
+                          : buffer->set_input(input.getIndex());
+      })
       .Case([&](GlobalOp global) {
         buffer->set_global(globalOf(global, global.getGlobal()));
       })
@@ -422,9 +426,8 @@ Expected<ManifestDraft> ManifestBuilder::run() {
   for (auto grid : module_.getOps<spmd::GridOp>()) {
     addGrid(grid);
   }
-  for (auto global : module_.getOps<nn::GlobalOp>()) {
-    addGlobal(global);
-  }
+  llvm::for_each(module_.getOps<nn::GlobalOp>(),
+                 [&](nn::GlobalOp global) { addGlobal(global); });
   draft_.numGlobals = draft_.manifest.globals_size();
   for (auto code : module_.getOps<CodeOp>()) {
     codes_[code.getSymName()] = draft_.manifest.codes_size();
@@ -439,10 +442,7 @@ Expected<ManifestDraft> ManifestBuilder::run() {
   for (auto program : module_.getOps<ProgramOp>()) {
     addProgram(program);
   }
-  if (!status_.isOk()) {
-    return status_;
-  }
-  return std::move(draft_);
+  return status_.isOk() ? Expected<ManifestDraft>(std::move(draft_)) : status_;
 }
 
 Expected<ManifestDraft> divisi::draftManifest(ModuleOp module) {

@@ -21,6 +21,7 @@
 
 #include "passes/Lower/Passes.h"
 
+#include "dialects/Exec/NewInputs.h"
 #include "divisi/Memory/NeededOrder.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -47,7 +48,7 @@ public:
 namespace {
 
 /// Where bytes lie that are written: in the arena, and behind it, for want of
-/// an address, those of globals.
+/// an address, those of globals and inputs.
 class Bytes {
 public:
   explicit Bytes(ProgramOp program) : program_(program) {
@@ -60,6 +61,12 @@ public:
       begin_.try_emplace(global.getGlobal(), end);
       end += program.bytesOf(global.getBuffer().getType()).value_or(0);
     }
+    for (auto input : program.getBody().getOps<InputOp>()) {
+      if (isNewValue(input)) {
+        begin_.try_emplace(nameOf(input.getIndex()), end);
+        end += program.bytesOf(input.getBuffer().getType()).value_or(0);
+      }
+    }
     if (!program.getBody().getOps<LoopOp>().empty()) {
       barrier_ = end;
     }
@@ -71,11 +78,16 @@ private:
   void add(Value buffer, bool writes,
            SmallVectorImpl<ByteAccess> &accesses) const;
   std::optional<int64_t> beginOf(Operation *root) const;
+  /// Of an input, among those of globals, none of which is called so.
+  static std::string nameOf(uint64_t input) {
+    return "input:" + std::to_string(input);
+  }
 
   ProgramOp program_;
   llvm::StringMap<int64_t> arenas_; ///< Where those of devices begin.
-  llvm::StringMap<int64_t> begin_;  ///< Of globals that the program writes.
-  std::optional<int64_t> barrier_;  ///< The byte behind all.
+  /// Of globals and inputs that the program writes.
+  llvm::StringMap<int64_t> begin_;
+  std::optional<int64_t> barrier_; ///< The byte behind all.
 };
 
 } // namespace
@@ -87,11 +99,13 @@ std::optional<int64_t> Bytes::beginOf(Operation *root) const {
     int64_t arena = arenas_.lookup(alloc.getBuffer().getType().getSpace());
     return offset ? std::optional<int64_t>(arena + *offset) : std::nullopt;
   }
-  StringRef name;
+  std::string name;
   if (auto global = dyn_cast<GlobalOp>(root)) {
-    name = global.getGlobal();
+    name = global.getGlobal().str();
   } else if (auto global = dyn_cast<NewGlobalOp>(root)) {
-    name = global.getGlobal();
+    name = global.getGlobal().str();
+  } else if (auto input = dyn_cast<InputOp>(root)) {
+    name = nameOf(input.getIndex());
   }
   auto found = begin_.find(name);
   return found == begin_.end() ? std::nullopt : std::optional(found->second);

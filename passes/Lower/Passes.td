@@ -178,6 +178,34 @@ def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
   ];
 }
 
+def WriteCarried : Pass<"write-carried", "::mlir::ModuleOp"> {
+  let summary = "write what loops carry over the values before";
+  let description = [{
+    Precondition: no instruction of a list is moved any more.
+
+    Effect: in the programs of bodies, a buffer that is given for the next
+    iteration becomes an `exec.input` with `exec.new_value`, if a call makes it that may write it
+    over the value that the iteration got and is the last to read that. Where
+    all programs of a body do so, the spare of the loop is its output.
+
+    ```mlir
+    %s = exec.input 2
+    %v = exec.alloc
+    exec.call "nn.insert"(%s, %r, %i) into (%v) {…}
+    exec.output 1 %v
+    // becomes
+    %s = exec.input 2
+    %v = exec.input 2 {exec.new_value}
+    exec.call "nn.insert"(%s, %r, %i) into (%v) {…}
+    exec.output 1 %v
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let statistics = [
+    Statistic<"numInPlace", "in-place", "carried values written in place">,
+  ];
+}
+
 def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
   let summary = "generate native code for regions";
   let description = [{

@@ -27,6 +27,7 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
   }
   // The list is final: who reads an old value when another writes the new one.
   manager.addPass(createWriteGlobals());
+  manager.addPass(createWriteCarried());
   // Formats are chosen: what is left row-major may have code of its own.
   if (!options.nativeLevel.empty() || !options.device.codeTarget.empty()) {
     manager.addPass(createGenerateCode(options.nativeLevel, options.device));

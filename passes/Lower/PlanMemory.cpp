@@ -270,6 +270,10 @@ static bool haveSamePlace(Value input, Value output) {
            ((old && old.getGlobal() == global.getGlobal()) ||
             (fresh && fresh.getGlobal() == global.getGlobal()));
   }
+  if (auto input = dyn_cast<InputOp>(to)) {
+    auto old = dyn_cast<InputOp>(from);
+    return fromOffset == toOffset && old && old.getIndex() == input.getIndex();
+  }
   auto program = to->getParentOfType<ProgramOp>();
   auto a = dyn_cast<AllocOp>(from), b = dyn_cast<AllocOp>(to);
   auto hasBytes = [&](AllocOp alloc) {

@@ -132,6 +132,17 @@ Status BufferReader::checkWhere(const pb::Buffer &message,
       return invalid("its layout differs from that of its input");
     }
     return {};
+  case pb::Buffer::kNewInput:
+    if (!entry_.isBody() || message.new_input() == 0 ||
+        message.new_input() > entry_.outputs.size() ||
+        message.new_input() >= entry_.inputs.size()) {
+      return invalid("the new value of input ", message.new_input(),
+                     ", which is carried by no loop");
+    }
+    if (!(*entry_.inputs[message.new_input()] == placement)) {
+      return invalid("its layout differs from that of its input");
+    }
+    return {};
   default:
     return invalid("it has no location");
   }

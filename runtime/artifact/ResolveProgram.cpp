@@ -34,18 +34,22 @@ ResolvedProgram::range(uint32_t buffer) const {
     int64_t begin = arenas[where.space()] + where.arena_offset();
     return shown({begin, begin + where.bytes()});
   }
-  if (where.where_case() != pb::Buffer::kGlobal &&
-      where.where_case() != pb::Buffer::kNewGlobal) {
+  auto written = [&](const std::map<uint32_t, Range> &ranges, uint32_t number) {
+    auto it = ranges.find(number);
+    return it == ranges.end() ? std::nullopt : std::optional(shown(it->second));
+  };
+  switch (where.where_case()) {
+  case pb::Buffer::kGlobal:
+    return written(writtenGlobals, where.global());
+  case pb::Buffer::kNewGlobal:
+    return written(writtenGlobals, where.new_global());
+  case pb::Buffer::kInput:
+    return written(writtenInputs, where.input());
+  case pb::Buffer::kNewInput:
+    return written(writtenInputs, where.new_input());
+  default:
     return std::nullopt;
   }
-  auto it = writtenGlobals.find(where.has_global() ? where.global()
-                                                   : where.new_global());
-  if (it == writtenGlobals.end()) {
-    return std::nullopt;
-  }
-  auto next = std::next(it);
-  return shown(
-      {it->second, next == writtenGlobals.end() ? bytes : next->second});
 }
 
 std::string ResolvedProgram::describe(Range range,
@@ -62,11 +66,17 @@ std::string ResolvedProgram::describe(Range range,
     where +=
         " in memory space '" + std::string(nameOfSpace(manifest, space)) + "'";
   }
-  for (auto [global, begin] : writtenGlobals) {
-    if (begin <= range.begin) {
-      base = begin;
+  for (auto [global, own] : writtenGlobals) {
+    if (own.begin <= range.begin) {
+      base = own.begin;
       where =
           "global '" + manifest.globals(static_cast<int>(global)).name() + "'";
+    }
+  }
+  for (auto [input, own] : writtenInputs) {
+    if (own.begin <= range.begin) {
+      base = own.begin;
+      where = "input " + std::to_string(input);
     }
   }
   return "bytes " + std::to_string(range.begin - base) + " to " +
@@ -210,31 +220,44 @@ static Status countArenas(const pb::Manifest &manifest,
   return {};
 }
 
-/// Counts the bytes of the globals that the program writes behind its arena.
-static Status countGlobals(const ResolvedManifest &resolved,
+/// Counts the bytes of what the program writes behind its arena: the globals
+/// and the inputs of which some buffer is the new value.
+static Status countWritten(const ResolvedManifest &resolved,
+                           const ResolvedEntry &entry,
                            ResolvedProgram &program) {
   for (const pb::Buffer &buffer : program.message->buffers()) {
     if (buffer.has_new_global()) {
-      program.writtenGlobals[buffer.new_global()] = 0;
+      program.writtenGlobals[buffer.new_global()] = {};
+    } else if (buffer.has_new_input()) {
+      program.writtenInputs[buffer.new_input()] = {};
     }
   }
   program.bytes = program.arenas.back();
-  for (auto &[global, begin] : program.writtenGlobals) {
-    begin = program.bytes;
-    const Placement &placement = *resolved.globals[global];
-    const GridInfo &grid = resolved.grids[placement.grid];
-    int64_t most = 0;
-    for (uint32_t rank : program.message->ranks()) {
-      most = std::max(most, placement.bytes(*grid.positionOf(rank)));
+  auto count = [&](std::map<uint32_t, ResolvedProgram::Range> &ranges,
+                   const std::vector<const Placement *> &placements) {
+    for (auto &[number, range] : ranges) {
+      const Placement &placement = *placements[number];
+      const GridInfo &grid = resolved.grids[placement.grid];
+      int64_t most = 0;
+      for (uint32_t rank : program.message->ranks()) {
+        most = std::max(most, placement.bytes(*grid.positionOf(rank)));
+      }
+      std::optional<int64_t> end = checkedAdd(program.bytes, most);
+      if (!end) {
+        return invalid("what it writes has more than 2^63 bytes");
+      }
+      range = {program.bytes, *end};
+      program.bytes = *end;
     }
-    std::optional<int64_t> end = checkedAdd(program.bytes, most);
-    if (!end) {
-      return invalid("its globals have more than 2^63 bytes");
-    }
-    program.bytes = *end;
+    return Status();
+  };
+  Status status = count(program.writtenGlobals, resolved.globals);
+  if (status.isOk()) {
+    status = count(program.writtenInputs, entry.inputs);
   }
-  return checkedAdd(program.bytes, 1) ? Status()
-                                      : invalid("it has more than 2^63 bytes");
+  return !status.isOk() || checkedAdd(program.bytes, 1)
+             ? status
+             : invalid("it has more than 2^63 bytes");
 }
 
 std::vector<uint32_t>
@@ -299,7 +322,7 @@ Status divisi::rt::resolveProgram(const pb::Program &message,
   if (status = readBuffers(resolved, entry, program); !status.isOk()) {
     return status;
   }
-  if (status = countGlobals(resolved, program); !status.isOk()) {
+  if (status = countWritten(resolved, entry, program); !status.isOk()) {
     return status;
   }
   return readTransfers(resolved, program);

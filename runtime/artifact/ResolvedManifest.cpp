@@ -190,7 +190,7 @@ static void markUpdated(ResolvedManifest &resolved) {
   resolved.isUpdated.assign(resolved.globals.size(), false);
   for (const ResolvedEntry &entry : resolved.entries) {
     for (const ResolvedProgram &program : entry.programs) {
-      for (const auto &[global, begin] : program.writtenGlobals) {
+      for (const auto &[global, range] : program.writtenGlobals) {
         resolved.isUpdated[global] = true;
       }
     }

@@ -119,10 +119,16 @@ struct ResolvedProgram {
   std::map<int, ResolvedTransfer> transfers;  ///< By instruction.
   /// Per memory space: where the bytes of its arena are counted; then the end.
   std::vector<int64_t> arenas;
+  /// Bytes of a buffer.
+  struct Range {
+    int64_t begin, end; ///< Counted through all arenas and what is written.
+  };
   /// Of the globals that it writes: where their bytes, as many as the largest
   /// box of its ranks has, are counted. They follow those of the arenas.
-  std::map<uint32_t, int64_t> writtenGlobals;
-  int64_t bytes = 0; ///< Of the arenas and these globals.
+  std::map<uint32_t, Range> writtenGlobals;
+  /// The same of inputs of a body, behind those.
+  std::map<uint32_t, Range> writtenInputs;
+  int64_t bytes = 0; ///< Of all of these.
 
   /// The buffer whose bytes it has.
   const artifact::Buffer &root(uint32_t buffer) const {
@@ -130,13 +136,9 @@ struct ResolvedProgram {
   }
   /// The memory space in which it lies.
   uint32_t space(uint32_t buffer) const { return root(buffer).space(); }
-  /// Its bytes, in an arena or of a global that the program writes, which both
-  /// the old value and the new one have. Nothing for what is only read: inputs
-  /// and other globals.
-  struct Range {
-    int64_t begin, end; ///< Counted through all arenas and written globals.
-  };
-  /// Those of a buffer.
+  /// Its bytes, in an arena, or of a global or an input that the program writes,
+  /// which both the old value and the new one have. Nothing for what is only
+  /// read: other inputs and globals.
   std::optional<Range> range(uint32_t buffer) const;
   /// `bytes 0 to 64 of the arena`: where `range` is, for messages.
   std::string describe(Range range, const artifact::Manifest &manifest) const;

@@ -118,12 +118,19 @@ void RankProgramBuilder::noteReads(const pb::Instruction &instruction) {
   }
 }
 
+/// The input in whose place `root` is.
+static std::optional<uint32_t> inputOf(const pb::Buffer &root) {
+  return root.has_input()       ? std::optional(root.input())
+         : root.has_new_input() ? std::optional(root.new_input())
+                                : std::nullopt;
+}
+
 /// Appends the operand `buffer` to the newest task.
 void RankProgramBuilder::setOperand(uint32_t buffer) {
   std::vector<Task> &tasks = out_.list_.tasks;
   const pb::Buffer &root = program_.root(buffer);
-  if (root.where_case() == pb::Buffer::kInput) {
-    out_.binder_.addInputUse(root.input(), tasks.size() - 1,
+  if (std::optional<uint32_t> input = inputOf(root)) {
+    out_.binder_.addInputUse(*input, tasks.size() - 1,
                              tasks.back().operands.size(),
                              program_.buffers[buffer].offset);
   }
@@ -134,7 +141,11 @@ void RankProgramBuilder::setOperand(uint32_t buffer) {
 void RankProgramBuilder::setResult(uint32_t buffer) {
   Task &task = out_.list_.tasks.back();
   mention(buffer, /*isResult=*/true, task.results.size());
-  // Verified to lie in an arena or to be the new value of a global.
+  // Verified to lie in an arena, or to be the new value of a global or input.
+  if (program_.root(buffer).has_new_input()) {
+    out_.binder_.addNewInput(program_.root(buffer).new_input(),
+                             out_.list_.tasks.size() - 1, task.results.size());
+  }
   task.results.push_back(const_cast<void *>(addressOf(buffer)));
   if (program_.root(buffer).has_new_global()) {
     StateBytes &bytes = out_.stateBytes_;

@@ -195,7 +195,14 @@ void TensorBinder::bindIteration(std::span<const void *const> inputs,
     program_.tasks[use.task].operands[use.operand] =
         use.from(inputs[use.input]);
   }
+  for (const InputUse &use : newInputs_) {
+    // The loop's own place, which no caller has.
+    program_.tasks[use.task].results[use.operand] =
+        const_cast<void *>(inputs[use.input]);
+  }
   for (const OutputPatch &patch : outputs_) {
-    program_.tasks[patch.task].results[0] = outputs[patch.output];
+    RankTask &task = program_.tasks[patch.task];
+    task.results[0] = outputs[patch.output];
+    task.isSkipped = task.operands[0] == task.results[0]; // written in place
   }
 }

@@ -83,6 +83,11 @@ public:
                    int64_t offset) {
     inputUses_.push_back({task, operand, input, offset});
   }
+  /// Where the address of an input goes that result `result` of a task
+  /// overwrites.
+  void addNewInput(uint32_t input, size_t task, size_t result) {
+    newInputs_.push_back({task, result, input, 0});
+  }
   /// What a task writes of an output.
   void addOutput(OutputPatch output) { outputs_.push_back(std::move(output)); }
   /// All of these.
@@ -134,6 +139,8 @@ private:
   size_t local_;
   std::map<uint32_t, InputSlice> inputs_;
   std::vector<InputUse> inputUses_;
+  /// Of a body: results, instead of operands.
+  std::vector<InputUse> newInputs_;
   std::vector<OutputPatch> outputs_;
   std::vector<CallerBytes> inputBytes_; ///< Of all inputs of the run.
   OutputBytes outputBytes_;

@@ -27,14 +27,15 @@ public:
   /// Of `program`, which must outlive it, before its first instruction.
   explicit ArenaContents(const ResolvedProgram &program) : program_(program) {
     for (uint32_t b = 0; b < program.buffers.size(); ++b) {
-      if (program.message->buffers(int(b)).has_global() && program.range(b)) {
-        write(b); // what the global is at the beginning
+      const auto &buffer = program.message->buffers(int(b));
+      if ((buffer.has_global() || buffer.has_input()) && program.range(b)) {
+        write(b); // what the global or input is at the beginning
       }
     }
   }
 
   /// Whether `buffer` has its whole value: written, and not written over since.
-  /// Inputs always have, and globals that the program does not write.
+  /// Inputs and globals that the program does not write always have.
   bool has(uint32_t buffer) const {
     auto range = program_.range(buffer);
     if (!range || range->begin == range->end) {

@@ -147,6 +147,21 @@ Status ProgramVerifier::checkBodySpaces(std::span<const uint32_t> spaces,
              : invalid("the body has its iteration in the memory of a device");
 }
 
+/// Whether `body` gives output `output` where it has the input that it becomes.
+static bool givesInPlace(const ResolvedProgram &body, uint32_t output) {
+  for (const pb::Instruction &instruction : body.message->instructions()) {
+    uint32_t source = instruction.output().source();
+    if (!instruction.has_output() || instruction.output().output() != output ||
+        source >= body.buffers.size()) {
+      continue;
+    }
+    const pb::Buffer &buffer = body.message->buffers(int(source));
+    return (buffer.has_new_input() && buffer.new_input() == output + 1) ||
+           (buffer.has_input() && buffer.input() == output + 1);
+  }
+  return false;
+}
+
 /// All ranks have a program of the body, with room for its arenas.
 Status ProgramVerifier::checkLoopRanks(const pb::Loop &loop,
                                        const ResolvedEntry &body) {
@@ -177,6 +192,13 @@ Status ProgramVerifier::checkLoopRanks(const pb::Loop &loop,
     if (Status status = checkBodySpaces(spaces, own); !status.isOk()) {
       return status;
     }
+    for (int i = 0; i < loop.carried_size(); ++i) {
+      if (loop.results(i) == loop.spares(i) &&
+          !givesInPlace(own, uint32_t(i))) {
+        return invalid("value ", i, " has one place, and the body on rank ",
+                       rank, " does not write it over the one before");
+      }
+    }
     if (!checks_.bodies[loop.body()].insert(rank).second) {
       return invalid("rank ", rank, " runs the body a second time");
     }
@@ -190,7 +212,11 @@ Status ProgramVerifier::writeInLoop(const pb::Loop &loop) {
   reads.insert(reads.end(), loop.carried().begin(), loop.carried().end());
   reads.insert(reads.end(), loop.given().begin(), loop.given().end());
   writes.assign(loop.results().begin(), loop.results().end());
-  writes.insert(writes.end(), loop.spares().begin(), loop.spares().end());
+  for (int i = 0; i < loop.spares_size(); ++i) {
+    if (loop.spares(i) != loop.results(i)) { // else written in place
+      writes.push_back(loop.spares(i));
+    }
+  }
   if (loop.has_arena()) {
     writes.push_back(loop.arena());
   }

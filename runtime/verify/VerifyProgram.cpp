@@ -64,10 +64,13 @@ Status ProgramVerifier::checkResult(uint32_t buffer) {
   if (message.has_arena_offset()) {
     return {};
   }
+  if (message.has_new_input()) {
+    return {};
+  }
   if (!message.has_new_global()) {
     return invalid("it writes buffer ", buffer,
                    ", which neither lies in the arena itself nor is the new "
-                   "value of a global");
+                   "value of a global or of an input");
   }
   uint32_t global = message.new_global();
   if (!checks_.committing.contains(&program_)) {

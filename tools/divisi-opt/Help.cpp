@@ -49,6 +49,7 @@ static constexpr StringLiteral kPasses[] = {
     "split-kinds",
     "place-spaces",
     "choose-formats",
+    "write-carried",
     "write-globals",
     "generate-code",
     "ask-kernels",

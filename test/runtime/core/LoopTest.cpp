@@ -201,6 +201,25 @@ TEST(VerifyLoopTest, theBodyGetsWhatItExpects) {
                                       "from input 1, which it becomes"));
 }
 
+// The body makes its value elsewhere, and only what is carried is overwritten.
+TEST(VerifyLoopTest, oneOfItsValuesHasOnePlaceIfTheBodySaysSo) {
+  pb::Manifest m = loopManifest();
+  for (pb::Instruction &instruction : *program(m).mutable_instructions()) {
+    if (instruction.has_loop()) {
+      pb::Loop &loop = *instruction.mutable_loop();
+      loop.set_spares(0, loop.results(0));
+    }
+  }
+  EXPECT_THAT(
+      complaint(m),
+      HasSubstr("value 0 has one place, and the body on rank 0 does not "
+                "write it over the one before"));
+  m = loopManifest();
+  program(m, 1).mutable_buffers(0)->set_new_input(9);
+  EXPECT_THAT(complaint(m), HasSubstr("the new value of input 9, which is "
+                                      "carried by no loop"));
+}
+
 TEST(VerifyLoopTest, itsRanksHaveTheBodyAndRoomForIt) {
   pb::Manifest m = loopManifest();
   program(m, 1).mutable_ranks()->RemoveLast();
