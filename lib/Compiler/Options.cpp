@@ -98,6 +98,11 @@ static Status addShapes(const GivenOptions &given, ImportOptions &options) {
     }
     options.inputs[std::string(parts->first)].dims = *extents;
   }
+  if (given.maxTripCount && *given.maxTripCount < 0) {
+    return makeError(ExitCode::Usage, "--max-trip-count ", *given.maxTripCount,
+                     ": expected 0 or more");
+  }
+  options.maxTripCount = given.maxTripCount;
   return Status();
 }
 

@@ -51,6 +51,10 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
                     cl::value_desc("FILE.npz"),
                     cl::desc("the same for every input that has a tensor of "
                              "its name in the file")),
+      maxTripCount("max-trip-count", cl::sub(verb), on(ActsOn::Import),
+                   cl::value_desc("N"),
+                   cl::desc("the most steps of a loop whose number of steps "
+                            "only the run knows; more end the run")),
       leaveOut("leave-out", cl::sub(verb), on(ActsOn::Import),
                cl::value_desc("PASS,..."), cl::CommaSeparated,
                cl::desc("run without these passes, to see their effect")),
@@ -83,6 +87,9 @@ void ImportFlags::fill(GivenOptions &options) const {
   options.data = textsOf(data);
   options.dims = textsOf(dims);
   options.shapes = textsOf(shapes);
+  if (maxTripCount.getNumOccurrences()) {
+    options.maxTripCount = maxTripCount.getValue();
+  }
   options.leaveOut = textsOf(leaveOut);
   options.rules = textsOf(rules);
   if (precision.getNumOccurrences()) {

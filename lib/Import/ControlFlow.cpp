@@ -6,12 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A program has no control flow: the branch that an If takes is known, and so
-// is how often the body of a Loop or Scan runs. Each step becomes operators of
-// its own, named after it:
+// Where the branch that an If takes is known, it takes the node's place; and
+// where a Loop or Scan has few steps, and their number is known, each becomes
+// operators of its own, named after it:
 //
 //   Scan(state, xs) of 2 steps, node 'scan'
 //   becomes scan/0/add (state, xs[0]), scan/1/add (scan/0/add, xs[1])
+//
+// What data decides on, and long loops, are in ImportBodies.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +49,7 @@ const OnnxGraph *GraphImporter::bodyOf(const OnnxNode &node,
   return graph ? graph->get() : nullptr;
 }
 
-/// The branch that the condition, a constant, selects takes the node's place.
+/// The branch that a constant condition selects takes the node's place.
 void GraphImporter::importIf(const OnnxNode &node, Scope &scope) {
   auto inputs = inputsOf(node, scope);
   if (!inputs) {
@@ -61,12 +63,14 @@ void GraphImporter::importIf(const OnnxNode &node, Scope &scope) {
     return surveyGraphs(node, scope);
   }
   auto condition = emitter_.bytesOf(inputs->front());
-  if (!condition || condition->count() != 1) {
-    return emitter_.fail(
-        ExitCode::Unsupported,
-        "its condition '" + node.inputs.front() +
-            "' is computed at run time; only conditions that are constant "
-            "once shapes are known can be compiled");
+  if (inputs->front()->count() != 1) {
+    return emitter_.fail(ExitCode::Invalid,
+                         "its condition '" + node.inputs.front() + "' has " +
+                             std::to_string(inputs->front()->count()) +
+                             " elements, expected one");
+  }
+  if (!condition) {
+    return importBranches(node, inputs->front(), scope);
   }
   const OnnxGraph *branch =
       bodyOf(node, condition->intAt(0) ? "then_branch" : "else_branch");
@@ -85,22 +89,19 @@ void GraphImporter::importIf(const OnnxNode &node, Scope &scope) {
 // Loop and Scan
 //===----------------------------------------------------------------------===//
 
-/// The outputs of `body` in its step `step`. Nothing after a failure, or where
-/// something in it is unsupported and an output is missing.
+/// The outputs of `body` in its step `step`, or in any if that is not given.
+/// Nothing after a failure, or where something in it is unsupported and an
+/// output is missing.
 std::optional<std::vector<Tensor>>
-GraphImporter::importStep(const OnnxGraph &body, int64_t step,
+GraphImporter::importStep(const OnnxGraph &body, std::optional<int64_t> step,
                           const std::vector<Tensor> &inputs,
                           const Scope &shared) {
-  if (step >= kMostSteps) {
-    emitter_.fail(ExitCode::Unsupported,
-                  "it has more than " + std::to_string(kMostSteps) +
-                      " steps, and each would become operators of its own");
-    return std::nullopt;
-  }
   Scope inner = shared;
   inner.outer = &shared;
   inner.tensors.clear();
-  inner.prefix += std::to_string(step) + "/";
+  if (step) {
+    inner.prefix += std::to_string(*step) + "/";
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     inner.tensors[body.inputs[i].name] = inputs[i];
   }
@@ -115,24 +116,16 @@ GraphImporter::importStep(const OnnxGraph &body, int64_t step,
   return outputs;
 }
 
-/// The number that input `i` holds, which has to be known; `fallback` if it is
-/// left out. Fails, calling it `what`.
-std::optional<int64_t>
-GraphImporter::knownNumber(const OnnxNode &node,
-                           const std::vector<Tensor> &inputs, size_t i,
-                           int64_t fallback, const std::string &what) {
-  if (i >= inputs.size() || !inputs[i]) {
+/// The one number that `tensor` holds, `fallback` if it is left out; nothing if
+/// only the run knows it.
+std::optional<int64_t> GraphImporter::knownNumber(const Tensor &tensor,
+                                                  int64_t fallback) {
+  if (!tensor) {
     return fallback;
   }
-  auto bytes = emitter_.bytesOf(inputs[i]);
-  if (!bytes || bytes->count() != 1) {
-    emitter_.fail(ExitCode::Unsupported,
-                  "its " + what + " '" + node.inputs[i] +
-                      "' is computed at run time, and its steps are counted "
-                      "by the compiler");
-    return std::nullopt;
-  }
-  return bytes->intAt(0);
+  auto bytes = emitter_.bytesOf(tensor);
+  return bytes && bytes->count() == 1 ? std::optional(bytes->intAt(0))
+                                      : std::nullopt;
 }
 
 /// The body of a Loop or Scan, if it takes and gives as many tensors as the
@@ -200,10 +193,25 @@ void GraphImporter::importLoop(const OnnxNode &node, Scope &scope) {
   size_t carriedCount = inputs->size() < 2 ? 0 : inputs->size() - 2;
   const OnnxGraph *body =
       stepsOf(node, carriedCount + 2, node.outputs.size() + 1);
-  auto trips = knownNumber(node, *inputs, 0, INT64_MAX, "trip count");
-  auto goesOn = knownNumber(node, *inputs, 1, 1, "condition");
-  if (!body || !trips || !goesOn) {
+  if (!body) {
     return;
+  }
+  inputs->resize(std::max<size_t>(inputs->size(), 2));
+  for (size_t i : {0, 1}) {
+    if ((*inputs)[i] && (*inputs)[i]->count() != 1) {
+      return emitter_.fail(
+          ExitCode::Invalid,
+          std::string(i == 0 ? "its trip count '" : "its condition '") +
+              node.inputs[i] + "' has " +
+              std::to_string((*inputs)[i]->count()) +
+              " elements, expected one");
+    }
+  }
+  auto trips = knownNumber((*inputs)[0], INT64_MAX);
+  auto goesOn = knownNumber((*inputs)[1], 1);
+  bool isLong = trips && *trips != INT64_MAX && *trips > kMostSteps;
+  if (!trips || !goesOn || isLong) {
+    return importLoopBody(node, *body, *inputs, scope);
   }
   Scope shared = scopeInside(node, scope);
   bindInitializers(*body, shared);
@@ -211,6 +219,9 @@ void GraphImporter::importLoop(const OnnxNode &node, Scope &scope) {
                               inputs->end());
   std::vector<std::vector<Tensor>> scanned(node.outputs.size() - carriedCount);
   for (int64_t step = 0; step < *trips && *goesOn; ++step) {
+    if (step == kMostSteps) {
+      return importLoopBody(node, *body, *inputs, scope);
+    }
     std::vector<Tensor> taken = {
         emitter_.constant(rt::HostTensor::ofInts({}, {step})),
         emitter_.scalar(rt::DType::Bool, 1)};
@@ -219,11 +230,10 @@ void GraphImporter::importLoop(const OnnxNode &node, Scope &scope) {
     if (!given) {
       return bindMissing(node, scope);
     }
-    OnnxNode next;
-    next.inputs = {body->outputs.front().name};
-    goesOn = knownNumber(next, {given->front()}, 0, 1, "condition");
+    goesOn = knownNumber(given->front(), 1);
     if (!goesOn) {
-      return;
+      // What has been made of the first steps is not used.
+      return importLoopBody(node, *body, *inputs, scope);
     }
     auto firstScanned = given->begin() + 1 + int64_t(carriedCount);
     carried.assign(given->begin() + 1, firstScanned);
@@ -241,8 +251,8 @@ void GraphImporter::importLoop(const OnnxNode &node, Scope &scope) {
 }
 
 /// Entry `i` of the attribute `name`, 0 if there is none.
-static int64_t entryOf(const OnnxNode &node, const std::string &name,
-                       size_t i) {
+int64_t GraphImporter::entryOf(const OnnxNode &node, const std::string &name,
+                               size_t i) {
   auto it = node.attributes.find(name);
   const Ints *list = it == node.attributes.end()
                          ? nullptr
@@ -309,6 +319,9 @@ void GraphImporter::importScan(const OnnxNode &node, Scope &scope) {
   auto steps = body ? stepsOfScan(node, xs) : std::nullopt;
   if (!steps) {
     return;
+  }
+  if (*steps > kMostSteps) {
+    return importScanBody(node, *body, *inputs, states, *steps, scope);
   }
   Scope shared = scopeInside(node, scope);
   bindInitializers(*body, shared);

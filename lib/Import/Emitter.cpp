@@ -51,6 +51,7 @@ Emitter::Emitter(mlir::ModuleOp module, GlobalStore &store, int64_t foldLimit,
       location_(builder_.getUnknownLoc()) {}
 
 void Emitter::setNode(const std::string &name, const std::string &scope) {
+  nodeName_ = name;
   scope_ = scope;
   location_ = mlir::NameLoc::get(builder_.getStringAttr(name));
 }
@@ -188,9 +189,13 @@ std::string Emitter::uniqueName(const std::string &wanted) {
   return name;
 }
 
+bool Emitter::isWrittenOut(const rt::HostTensor &value) {
+  return value.count() <= kInlineLimit || value.isSplat();
+}
+
 /// Small constants stand in IR; for others a global says where they lie.
 mlir::Value Emitter::materializeConstant(const rt::HostTensor &value) {
-  if (value.count() <= kInlineLimit || value.isSplat()) {
+  if (isWrittenOut(value)) {
     return nn::ConstantOp::create(builder_, location_,
                                   toDenseAttr(module_.getContext(), value));
   }
@@ -253,6 +258,15 @@ mlir::Value Emitter::readParameter(const Tensor &tensor) {
 /// Parameters become globals, small constants stand in the IR, large ones in
 /// the blob.
 mlir::Value Emitter::materialize(const Tensor &tensor) {
+  if (tensor->sequence) {
+    fail(ExitCode::Unsupported,
+         "a sequence of tensors would be an output, or be carried by a loop "
+         "that is not written out: join its tensors before");
+    return nullptr;
+  }
+  if (!bodies_.empty() && status_.isOk()) {
+    return materializeInBody(tensor);
+  }
   if (tensor->value || !status_.isOk()) {
     return tensor->value;
   }
@@ -273,6 +287,11 @@ mlir::Value Emitter::materialize(const Tensor &tensor) {
 
 /// A matrix of one half twice is read as its half, and is none of these.
 void Emitter::update(const Tensor &parameter, const Tensor &value) {
+  if (!bodies_.empty()) {
+    return fail(ExitCode::Unsupported,
+                "it updates its statistics in a branch or loop that data "
+                "decides on; export it for inference, or outside of that");
+  }
   mlir::Value before = materialize(parameter), after = materialize(value);
   if (!status_.isOk()) {
     return;

@@ -24,17 +24,23 @@
 #define DIVISI_LIB_IMPORT_EMITTER_H
 
 #include "OnnxModel.h"
+#include "RowCounts.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/NN.h"
 #include "divisi/runtime/kernels/Attributes.h"
 #include "divisi/runtime/kernels/HostTensor.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <set>
 
 namespace divisi {
+
+struct ImportedTensor;
+/// Shared by the names that mean it; null for an input left out.
+using Tensor = std::shared_ptr<ImportedTensor>;
 
 /// What an ONNX name stands for.
 struct ImportedTensor {
@@ -50,6 +56,8 @@ struct ImportedTensor {
   bool isStatistic = false;
   /// The value in IR, when it has been needed.
   mlir::Value value;
+  /// The tensors of a sequence, which itself has neither type nor dims.
+  std::optional<std::vector<Tensor>> sequence;
 
   /// The number of dims.
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
@@ -60,8 +68,13 @@ struct ImportedTensor {
     return !isParameter && (known.has_value() || stored);
   }
 };
-/// Shared by the names that mean it; null for an input left out.
-using Tensor = std::shared_ptr<ImportedTensor>;
+/// A function that an nn.if or nn.loop runs, as it has been imported.
+struct ImportedBody {
+  mlir::func::FuncOp function; ///< Null if the import of it was given up.
+  std::vector<Tensor> results; ///< What it returns; of these only the types.
+  /// What it takes from around it, each an argument behind its own.
+  std::vector<Tensor> taken;
+};
 
 /// `[2, 3]`, for messages.
 std::string formatInts(const std::vector<int64_t> &values);
@@ -80,6 +93,8 @@ public:
   void setNode(const std::string &name, const std::string &scope);
   /// Of the node that setNode has named.
   mlir::Location location() const { return location_; }
+  /// What setNode has called it.
+  const std::string &nodeName() const { return nodeName_; }
 
   /// Whether a training step is made of the model.
   bool trains() const { return trains_; }
@@ -124,6 +139,35 @@ public:
   /// Lets `parameter`, which lies in the file, have that value after a run.
   void update(const Tensor &parameter, const Tensor &value);
 
+  /// Says that of `tensor` the first `count` indices of `dim` count.
+  void countRows(const Tensor &tensor, int64_t dim, const Tensor &count);
+  /// All that have been said.
+  llvm::ArrayRef<CountedRows> countedRows() const { return rows_; }
+
+  //===--------------------------------------------------------------------===//
+  // Bodies
+  //===--------------------------------------------------------------------===//
+
+  /// Begins a body called after `name`: up to endBody, operators are made in
+  /// it, and what they use from around it becomes its arguments.
+  void beginBody(const std::string &name);
+  /// One more argument of its own, behind those it has and before what it takes
+  /// from around it.
+  Tensor bodyArgument(rt::DType type, const rt::Dims &dims);
+  /// Ends the innermost body. After a failure, or where `results` is nothing,
+  /// it is given up.
+  ImportedBody endBody(std::optional<std::vector<Tensor>> results);
+  /// `nn.if`: what the one of two bodies returns that `condition`, a boolean
+  /// scalar, selects. Both return the same types and have no arguments of their
+  /// own.
+  std::vector<Tensor> branch(const Tensor &condition, ImportedBody then,
+                             ImportedBody otherwise);
+  /// `nn.loop`: the body, whose own arguments are the number of the iteration
+  /// and what is carried, `count` times, a scalar of i64 that is `most` at
+  /// most.
+  std::vector<Tensor> loop(const ImportedBody &body, const Tensor &count,
+                           int64_t most, llvm::ArrayRef<Tensor> carried);
+
   //===--------------------------------------------------------------------===//
   // Operators
   //===--------------------------------------------------------------------===//
@@ -132,9 +176,10 @@ public:
   Tensor emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
               const rt::Attributes &attributes, rt::DType type, rt::Dims dims);
 
-  /// Numbers from [0, 1), in f32, others for each call and each run; fails in a
-  /// body, and unless a training step is made.
-  Tensor random(const rt::Dims &dims);
+  /// Numbers from [0, 1), in f32, others for each run; and others for each
+  /// call, or for each `stream` of a seed that a model gives. Fails in a body.
+  Tensor random(const rt::Dims &dims, std::optional<double> seed = {},
+                int64_t stream = 0);
   /// `nn.<op>`, which sums many elements: those of f16 and bf16 are left in
   /// f32, so that partial sums are not rounded, and cast then.
   Tensor sum(const std::string &op, llvm::ArrayRef<Tensor> operands,
@@ -193,13 +238,27 @@ public:
                 int64_t batchDims);
 
 private:
+  /// A body that is being imported.
+  struct OpenBody {
+    mlir::func::FuncOp function;
+    mlir::OpBuilder::InsertPoint outside; ///< Where it is going to be run.
+    unsigned own = 0;                     ///< Arguments, before those taken.
+    std::vector<Tensor> taken;
+    /// What tensors from around it are in it.
+    std::map<Tensor, mlir::Value> values;
+  };
+
   bool checkResult(const Tensor &result);
   void fold(const std::string &op, llvm::ArrayRef<Tensor> operands,
             const rt::Attributes &attributes, const Tensor &result);
   void create(const std::string &op, llvm::ArrayRef<Tensor> operands,
               const rt::Attributes &attributes, const Tensor &result);
   Tensor unpackStored(const Tensor &packed, int64_t bits);
+  static bool isWrittenOut(const rt::HostTensor &value);
   mlir::Value materializeConstant(const rt::HostTensor &value);
+  mlir::Value materializeInBody(const Tensor &tensor);
+  std::vector<Tensor> makeResults(mlir::Operation *op,
+                                  llvm::ArrayRef<Tensor> like);
   mlir::Value readParameter(const Tensor &tensor);
   mlir::Value readGlobal(const std::string &name, nn::GlobalKind kind,
                          mlir::RankedTensorType type, const ByteRange &range);
@@ -217,7 +276,7 @@ private:
   int64_t streams_ = 0;
   mlir::OpBuilder builder_;
   mlir::Location location_;
-  std::string scope_;
+  std::string nodeName_, scope_;
   Status status_;
   std::map<std::string, mlir::Value> reads_;
   std::map<const OnnxTensor *, Tensor> initializers_;
@@ -226,6 +285,8 @@ private:
   std::map<std::pair<const OnnxTensor *, int64_t>, Tensor> unpacked_;
   std::set<std::string> names_ = {"forward", nn::kInitFunction.str()};
   int64_t constants_ = 0;
+  std::vector<OpenBody> bodies_; ///< The innermost one last.
+  std::vector<CountedRows> rows_;
 };
 
 } // namespace divisi

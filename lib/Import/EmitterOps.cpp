@@ -11,6 +11,7 @@
 #include "dialects/NN/Bodies.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 using namespace divisi;
@@ -340,18 +341,18 @@ Tensor Emitter::gather(const Tensor &data, const Tensor &indices, int64_t axis,
 }
 
 /// A state counts the runs of the step.
-Tensor Emitter::random(const rt::Dims &dims) {
+Tensor Emitter::random(const rt::Dims &dims, std::optional<double> seed,
+                       int64_t stream) {
   auto function =
       mlir::cast<mlir::FunctionOpInterface>(builder_.getBlock()->getParentOp());
-  if (!trains_ || nn::isBody(function)) {
+  if (nn::isBody(function)) {
     fail(ExitCode::Unsupported,
-         trains_ ? "it draws random numbers in a body; move it out"
-                 : "it is in training mode; export the model for inference, or "
-                   "make a training step by --train");
+         "it draws random numbers in a body; move it out");
     return argument(nullptr, DType::F32, dims);
   }
-  Tensor key = scalar(DType::I64, 0);
-  key->known = rt::HostTensor::ofInts({}, {seed_});
+  // Of the model's seeds no bit is lost, and none is that of the others.
+  int64_t bits = seed ? std::bit_cast<int64_t>(*seed) ^ (int64_t(1) << 62) : 0;
+  Tensor key = constant(rt::HostTensor::ofInts({}, {seed_ ^ bits}));
   if (!runs_) {
     std::string name = uniqueName("random.runs");
     auto type = mlir::RankedTensorType::get({}, builder_.getI64Type());
@@ -367,6 +368,6 @@ Tensor Emitter::random(const rt::Dims &dims) {
     Tensor next = binary("add", runs_, scalar(DType::I64, 1));
     nn::UpdateOp::create(builder_, location_, symbol, materialize(next));
   }
-  return emit("random", {key, runs_}, {{"stream", streams_++}}, DType::F32,
-              dims);
+  return emit("random", {key, runs_}, {{"stream", seed ? stream : streams_++}},
+              DType::F32, dims);
 }

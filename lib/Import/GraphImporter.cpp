@@ -24,7 +24,8 @@ llvm::SmallVector<llvm::ArrayRef<ImporterRow>> divisi::importerTables() {
       recurrentImporters(),   sampleImporters(),      selectImporters(),
       signalImporters(),      optimizerImporters(),   runtimeImporters(),
       fusedImporters(),       multiHeadImporters(),   groupQueryImporters(),
-      blockImporters(),       dynamicImporters(),     deformImporters()};
+      blockImporters(),       dynamicImporters(),     deformImporters(),
+      randomImporters(),      sequenceImporters(),    suppressImporters()};
 }
 
 ImportFunction divisi::findImporter(const std::string &opType) {
@@ -304,6 +305,15 @@ void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
   bool lacksInput = llvm::is_contained(*inputs, missing_);
   if (lacksInput && (importer || isUsable)) {
     return bindMissing(node, scope);
+  }
+  bool isSequence = llvm::any_of(*inputs, [](const Tensor &input) {
+    return input && input->sequence.has_value();
+  });
+  if (isSequence && !takesSequences(qualified)) {
+    return emitter_.fail(ExitCode::Unsupported,
+                         "it takes a sequence of tensors, which only the "
+                         "operators of sequences do here: export the model "
+                         "with tensors");
   }
   if (importer) {
     NodeImporter one(node, emitter_, std::move(*inputs));

@@ -29,9 +29,10 @@ namespace divisi {
 class GraphImporter {
 public:
   /// All must outlive it.
-  GraphImporter(const OnnxModel &model, const OnnxLimits &limits,
+  GraphImporter(const OnnxModel &model, const ImportOptions &options,
                 Emitter &emitter, GlobalStore &store)
-      : model_(model), limits_(limits), emitter_(emitter), store_(store) {}
+      : model_(model), limits_(options.limits),
+        maxTripCount_(options.maxTripCount), emitter_(emitter), store_(store) {}
 
   /// Says that an input cannot be had; run() goes on without it and fails.
   Tensor missingInput(UnsupportedPlace place);
@@ -70,12 +71,30 @@ private:
   const OnnxGraph *bodyOf(const OnnxNode &node, const std::string &name);
   const OnnxGraph *stepsOf(const OnnxNode &node, size_t taken, size_t given);
   std::optional<std::vector<Tensor>>
-  importStep(const OnnxGraph &body, int64_t step,
+  importStep(const OnnxGraph &body, std::optional<int64_t> step,
              const std::vector<Tensor> &inputs, const Scope &shared);
-  std::optional<int64_t> knownNumber(const OnnxNode &node,
-                                     const std::vector<Tensor> &inputs,
-                                     size_t i, int64_t fallback,
-                                     const std::string &what);
+  std::optional<int64_t> knownNumber(const Tensor &tensor, int64_t fallback);
+  // Those that run a function (ImportBodies.cpp).
+  struct LoopParts;
+  void importBranches(const OnnxNode &node, const Tensor &condition,
+                      Scope &scope);
+  void importLoopBody(const OnnxNode &node, const OnnxGraph &body,
+                      const std::vector<Tensor> &inputs, Scope &scope);
+  void importScanBody(const OnnxNode &node, const OnnxGraph &body,
+                      llvm::ArrayRef<Tensor> inputs, size_t states,
+                      int64_t steps, Scope &scope);
+  bool findCount(const OnnxNode &node, const std::vector<Tensor> &inputs,
+                 LoopParts &loop);
+  ImportedBody importPlainBody(const OnnxGraph &body, LoopParts &loop,
+                               const Scope &shared);
+  ImportedBody importTestedBody(const OnnxGraph &body, LoopParts &loop,
+                                const Scope &shared);
+  void expectEnd(const OnnxNode &node, Scope &scope, int64_t most,
+                 std::vector<Tensor> &results);
+  static int64_t entryOf(const OnnxNode &node, const std::string &name,
+                         size_t i);
+  bool fitsCarried(const OnnxGraph &body, size_t first,
+                   llvm::ArrayRef<Tensor> before, llvm::ArrayRef<Tensor> after);
   Tensor stack(std::vector<Tensor> parts, int64_t axis, bool reversed);
   Tensor sliceOfStep(const OnnxNode &node, const Tensor &x, size_t i,
                      int64_t step);
@@ -103,6 +122,7 @@ private:
 
   const OnnxModel &model_;
   const OnnxLimits &limits_;
+  std::optional<int64_t> maxTripCount_;
   Emitter &emitter_;
   GlobalStore &store_;
   int64_t imported_ = 0;

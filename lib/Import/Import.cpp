@@ -47,23 +47,30 @@ createFunction(mlir::ModuleOp module, const std::vector<InputShape> &inputs) {
 }
 
 /// Ends the body with a return of `results` and says so in the signature.
-static void finishFunction(mlir::func::FuncOp function, const OnnxGraph &graph,
-                           const std::vector<Tensor> &results,
-                           Emitter &emitter) {
+static Status finishFunction(mlir::func::FuncOp function,
+                             const OnnxGraph &graph,
+                             const std::vector<Tensor> &results,
+                             Emitter &emitter) {
   std::vector<mlir::Value> values;
-  std::vector<mlir::Type> types;
-  for (const Tensor &result : results) {
-    values.push_back(emitter.materialize(result));
-    types.push_back(values.back().getType());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < results.size(); ++i) {
+    values.push_back(emitter.materialize(results[i]));
+    names.push_back(graph.outputs[i].name);
+  }
+  Status status =
+      countRows(emitter.builder(), emitter.countedRows(), values, names);
+  if (!status.isOk()) {
+    return status;
   }
   mlir::func::ReturnOp::create(emitter.builder(), function.getLoc(), values);
   function.setType(mlir::FunctionType::get(
-      function.getContext(), function.getFunctionType().getInputs(), types));
+      function.getContext(), function.getFunctionType().getInputs(),
+      llvm::SmallVector<mlir::Type>(mlir::ValueRange(values).getTypes())));
   for (size_t i = 0; i < values.size(); ++i) {
-    function.setResultAttr(
-        static_cast<unsigned>(i), "nn.name",
-        emitter.builder().getStringAttr(graph.outputs[i].name));
+    function.setResultAttr(static_cast<unsigned>(i), "nn.name",
+                           emitter.builder().getStringAttr(names[i]));
   }
+  return Status();
 }
 
 // The IR is verified here, so that a defect of an importer is not taken for one
@@ -89,7 +96,7 @@ importModel(const OnnxModel &model, const ImportOptions &options,
                   options.seed);
   emitter.builder().setInsertionPointToStart(&function.getBody().front());
   std::map<std::string, Tensor> arguments;
-  GraphImporter importer(model, options.limits, emitter, store);
+  GraphImporter importer(model, options, emitter, store);
   unsigned next = 0;
   for (const InputShape &input : *inputs) {
     if (input.constant) {
@@ -106,11 +113,21 @@ importModel(const OnnxModel &model, const ImportOptions &options,
   if (!results) {
     return results.status().in(where);
   }
-  finishFunction(function, model.graph, *results, emitter);
+  Status finished = finishFunction(function, model.graph, *results, emitter);
+  if (!finished.isOk()) {
+    return finished.in(where);
+  }
+  std::string message;
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &diagnostic) {
+        message += (message.empty() ? "" : "; ") + diagnostic.str();
+        return mlir::success();
+      });
   if (mlir::failed(mlir::verify(*module))) {
     return Status(ExitCode::Internal,
                   where + " was imported into invalid IR; please "
-                          "report this model");
+                          "report this model: " +
+                      message);
   }
   return module;
 }

@@ -189,6 +189,11 @@ static void importIdentity(NodeImporter &node) {
 static void dropSome(NodeImporter &node, double ratio) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
+  if (!emit.trains()) {
+    return node.unsupported(
+        "it is in training mode; export the model for inference, or make a "
+        "training step by --train");
+  }
   if (!(ratio > 0 && ratio < 1)) {
     return node.invalid("its ratio is " + std::to_string(ratio) +
                         ", expected 0 to 1");

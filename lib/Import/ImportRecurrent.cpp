@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A sequence has a static length, so that each step is written out: products
-// with the state and elementwise operators. What does not depend on the state,
-// the product of the whole sequence with W, is one operator. For a GRU:
+// What does not depend on the state, the product of the whole sequence with W,
+// is one operator. The steps are products with the state and elementwise
+// operators: written out where there are few, else the body of an nn.loop,
+// which puts the state in its row of all states. For a GRU:
 //
 //   gates[t, b, g, h] = x·W + biases             once
 //   z = f(gates[t, .., 0] + state·R[0]) …        in each step
@@ -63,10 +64,11 @@ static Tensor gatesOf(NodeImporter &node, const RecurrentLayer &layer,
   return emit.binary("add", gates, inner);
 }
 
-/// All steps of direction `d`, backwards if `reversed`: the states [steps,
-/// batch, hidden], and the last one.
-static Tensor runDirection(NodeImporter &node, const RecurrentLayer &layer,
-                           int64_t d, bool reversed, RecurrentState &state) {
+/// The weights of direction `d`, and what of its gates does not depend on the
+/// state.
+static RecurrentWeights readWeights(NodeImporter &node,
+                                    const RecurrentLayer &layer, int64_t d,
+                                    Tensor &gates) {
   Emitter &emit = node.emitter();
   RecurrentWeights weights;
   size_t count = layer.activations.size() / size_t(layer.directions);
@@ -77,33 +79,101 @@ static Tensor runDirection(NodeImporter &node, const RecurrentLayer &layer,
     weights.peepholes =
         emit.reshape(ofDirection(node, 7, d), {3, layer.hidden});
   }
-  Tensor gates = gatesOf(node, layer, d, weights);
+  gates = gatesOf(node, layer, d, weights);
   if (layer.gates == 3 && node.getInt("linear_before_reset") != 0 &&
       !weights.recurrenceBias) {
     weights.recurrenceBias =
         emit.expand(emit.scalar(layer.x->type, 0), {layer.gates, layer.hidden});
   }
-  Tensor nothing = emit.scalar(layer.x->type, 0);
+  return weights;
+}
+
+/// The step at `t`, a scalar of i64, of which `now` are the gates: changes
+/// `state` and returns what the layer shows.
+static Tensor runStep(NodeImporter &node, const RecurrentLayer &layer,
+                      const RecurrentWeights &weights, const Tensor &now,
+                      const Tensor &t, RecurrentState &state) {
+  Emitter &emit = node.emitter();
+  RecurrentState next = recurrentStep(node, layer, weights, now, state);
+  Tensor shown = next.h;
+  if (layer.lengths) {
+    // A row that has ended keeps its state and shows zeros.
+    Tensor goesOn =
+        emit.compare("gt", emit.reshape(layer.lengths, {layer.batch, 1}), t);
+    shown = emit.select(goesOn, next.h, emit.scalar(layer.x->type, 0));
+    next.h = emit.select(goesOn, next.h, state.h);
+    next.c = next.c ? emit.select(goesOn, next.c, state.c) : nullptr;
+  }
+  state = next;
+  return shown;
+}
+
+/// All steps, each as operators of its own.
+static Tensor writeSteps(NodeImporter &node, const RecurrentLayer &layer,
+                         const RecurrentWeights &weights, const Tensor &gates,
+                         bool reversed, RecurrentState &state) {
+  Emitter &emit = node.emitter();
   std::vector<Tensor> states(static_cast<size_t>(layer.steps));
   for (int64_t i = 0; i < layer.steps && !node.failed(); ++i) {
     int64_t t = reversed ? layer.steps - 1 - i : i;
     Tensor now = emit.reshape(emit.sliceAxis(gates, 0, t, t + 1),
                               {layer.batch, layer.gates, layer.hidden});
-    RecurrentState next = recurrentStep(node, layer, weights, now, state);
-    Tensor shown = next.h;
-    if (layer.lengths) {
-      // A row that has ended keeps its state and shows zeros.
-      Tensor goesOn =
-          emit.compare("gt", emit.reshape(layer.lengths, {layer.batch, 1}),
-                       emit.constant(rt::HostTensor::ofInts({}, {t})));
-      shown = emit.select(goesOn, next.h, nothing);
-      next.h = emit.select(goesOn, next.h, state.h);
-      next.c = next.c ? emit.select(goesOn, next.c, state.c) : nullptr;
-    }
-    state = next;
+    Tensor at = emit.constant(rt::HostTensor::ofInts({}, {t}));
+    Tensor shown = runStep(node, layer, weights, now, at, state);
     states[size_t(t)] = emit.reshape(shown, {1, layer.batch, layer.hidden});
   }
-  return node.failed() ? nothing : emit.concat(states, 0);
+  return node.failed() ? emit.scalar(layer.x->type, 0) : emit.concat(states, 0);
+}
+
+/// All steps, as a loop.
+static Tensor loopSteps(NodeImporter &node, const RecurrentLayer &layer,
+                        const RecurrentWeights &weights, const Tensor &gates,
+                        bool reversed, RecurrentState &state) {
+  Emitter &emit = node.emitter();
+  auto number = [&](int64_t value) {
+    return emit.constant(rt::HostTensor::ofInts({}, {value}));
+  };
+  rt::DType type = layer.x->type;
+  rt::Dims dims = {layer.batch, layer.hidden}, all = dims;
+  all.insert(all.begin(), layer.steps);
+  emit.beginBody(emit.nodeName() + "/step");
+  Tensor index = emit.bodyArgument(DType::I64, {});
+  RecurrentState inner = {emit.bodyArgument(type, dims),
+                          state.c ? emit.bodyArgument(type, dims) : nullptr};
+  Tensor stack = emit.bodyArgument(type, all);
+  Tensor t =
+      reversed ? emit.binary("sub", number(layer.steps - 1), index) : index;
+  Tensor shown =
+      runStep(node, layer, weights, emit.gather(gates, t, 0, 0), t, inner);
+  Tensor slice = emit.reshape(shown, {1, layer.batch, layer.hidden});
+  stack =
+      emit.emit("insert", {stack, slice, t}, {{"axis", int64_t(0)}}, type, all);
+  std::vector<Tensor> given = {inner.h}, carried = {state.h};
+  if (state.c) {
+    given.push_back(inner.c);
+    carried.push_back(state.c);
+  }
+  given.push_back(stack);
+  ImportedBody body = emit.endBody(std::move(given));
+  if (!body.function) {
+    return stack;
+  }
+  carried.push_back(emit.expand(emit.scalar(type, 0), all));
+  std::vector<Tensor> results =
+      emit.loop(body, number(layer.steps), layer.steps, carried);
+  state.h = results[0];
+  state.c = state.c ? results[1] : nullptr;
+  return results.back();
+}
+
+/// All steps of direction `d`, backwards if `reversed`: the states [steps,
+/// batch, hidden], and the last one.
+static Tensor runDirection(NodeImporter &node, const RecurrentLayer &layer,
+                           int64_t d, bool reversed, RecurrentState &state) {
+  Tensor gates;
+  RecurrentWeights weights = readWeights(node, layer, d, gates);
+  auto run = layer.steps > kMostSteps ? loopSteps : writeSteps;
+  return run(node, layer, weights, gates, reversed, state);
 }
 
 //===----------------------------------------------------------------------===//
@@ -147,11 +217,8 @@ static RecurrentLayer readLayer(NodeImporter &node, int64_t gates,
   bool isBoth = node.getString("direction", "forward") == "bidirectional";
   layer.directions = isBoth ? 2 : 1;
   layer.clip = node.getFloat("clip", 0);
-  if (layer.steps < 1 || layer.steps > kMostSteps) {
-    node.unsupported("its sequence has " + std::to_string(layer.steps) +
-                     " steps, and each becomes operators of its own; expected "
-                     "1 to " +
-                     std::to_string(kMostSteps));
+  if (layer.steps < 1) {
+    node.unsupported("its sequence has no steps");
     return layer;
   }
   int64_t d = layer.directions, width = gates * layer.hidden;

@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How many elements Compress, NonZero and Unique give depends on values: those
-// have to be constants, so that shapes are static.
+// How many elements Compress, NonZero, Unique and NonMaxSuppression give
+// depends on values. Where these are constants, so is the shape. Else there are
+// as many as there can be, those that are chosen first, and a count
+// (RowCounts.h); but for Unique.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,10 +32,55 @@ static int64_t axisOrLine(NodeImporter &node, Tensor &x) {
   return 0;
 }
 
+ChosenRows divisi::chooseRows(Emitter &emit, const Tensor &isChosen) {
+  int64_t n = isChosen->dims[0];
+  auto number = [&](int64_t value) {
+    return emit.constant(rt::HostTensor::ofInts({}, {value}));
+  };
+  Tensor ones = emit.cast(isChosen, DType::I64);
+  Tensor before = emit.emit("cumulate", {ones},
+                            {{"axis", int64_t(0)},
+                             {"kind", std::string("sum")},
+                             {"exclusive", int64_t(1)},
+                             {"reverse", int64_t(0)}},
+                            DType::I64, {n});
+  // What is not chosen goes behind all.
+  Tensor to = emit.select(isChosen, before, number(n));
+  Tensor zeros = emit.expand(number(0), {n + 1});
+  Tensor all =
+      emit.emit("scatter", {zeros, to, emit.iota(DType::I64, {n}, 0)},
+                {{"batch_dims", int64_t(0)}, {"kind", std::string("set")}},
+                DType::I64, {n + 1});
+  return {emit.sliceAxis(all, 0, 0, n), emit.reduce("sum", ones, {0}, false)};
+}
+
+/// Of a condition that is computed at run time.
+static void compressAtRun(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  Tensor x = node.input(0), condition = node.input(1);
+  int64_t axis = axisOrLine(node, x);
+  if (node.failed()) {
+    return;
+  }
+  int64_t extent = x->dims[size_t(axis)];
+  if (condition->rank() != 1 || condition->dims[0] > extent) {
+    return node.invalid("got conditions of shape " +
+                        formatInts(condition->dims) + " for an extent of " +
+                        std::to_string(extent));
+  }
+  ChosenRows chosen = chooseRows(emit, condition);
+  Tensor y = emit.gather(x, chosen.places, axis, 0);
+  emit.countRows(y, axis, chosen.count);
+  node.setResult(0, y);
+}
+
 /// Along an axis, or of all elements in one line.
 static void importCompress(NodeImporter &node) {
   Emitter &emit = node.emitter();
   Tensor x = node.input(0);
+  if (!emit.bytesOf(node.input(1)) && !node.failed()) {
+    return compressAtRun(node);
+  }
   auto condition = node.constantInts(1);
   if (!condition) {
     return;
@@ -57,9 +104,47 @@ static void importCompress(NodeImporter &node) {
   node.setResult(0, emit.gather(x, emit.ints(chosen), axis, 0));
 }
 
+/// Of elements that are computed at run time.
+static void nonZeroAtRun(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0);
+  int64_t n = x->count();
+  if (x->rank() == 0 || n == 0) {
+    return node.unsupported("its input has the shape " + formatInts(x->dims) +
+                            ", and is computed at run time");
+  }
+  auto number = [&](int64_t value) {
+    return emit.constant(rt::HostTensor::ofInts({}, {value}));
+  };
+  Tensor line = emit.reshape(x, {n});
+  ChosenRows chosen =
+      chooseRows(emit, x->type == DType::Bool
+                           ? line
+                           : emit.compare("ne", line, emit.scalar(x->type, 0)));
+  std::vector<Tensor> rows;
+  int64_t stride = n;
+  for (int64_t extent : x->dims) {
+    stride = extent == 0 ? 0 : stride / extent;
+    Tensor row = chosen.places;
+    if (stride > 1) {
+      row = emit.binary("div", row, number(stride));
+    }
+    if (!rows.empty() && extent > 0) {
+      row = emit.binary("mod", row, number(extent), {{"fmod", int64_t(0)}});
+    }
+    rows.push_back(emit.reshape(row, {1, n}));
+  }
+  Tensor places = emit.concat(rows, 0);
+  emit.countRows(places, 1, chosen.count);
+  node.setResult(0, places);
+}
+
 /// The indices [rank, count], in row-major order.
 static void importNonZero(NodeImporter &node) {
   Emitter &emit = node.emitter();
+  if (!emit.bytesOf(node.input(0)) && !node.failed()) {
+    return nonZeroAtRun(node);
+  }
   auto x = node.constantTensor(0);
   if (!x) {
     return;

@@ -122,7 +122,8 @@ private:
   std::vector<Tensor> results_;
 };
 
-/// A sequence of more steps is not written out as operators.
+/// More steps than this, of a loop or a recurrent layer, are not written out as
+/// operators: they are the body of an nn.loop.
 inline constexpr int64_t kMostSteps = 512;
 
 /// Imports the operator that it is written for.
@@ -155,6 +156,9 @@ llvm::ArrayRef<ImporterRow> groupQueryImporters();
 llvm::ArrayRef<ImporterRow> blockImporters();
 llvm::ArrayRef<ImporterRow> dynamicImporters();
 llvm::ArrayRef<ImporterRow> deformImporters();
+llvm::ArrayRef<ImporterRow> randomImporters();
+llvm::ArrayRef<ImporterRow> sequenceImporters();
+llvm::ArrayRef<ImporterRow> suppressImporters();
 llvm::ArrayRef<ImporterRow> attentionImporters();
 llvm::ArrayRef<ImporterRow> resizeImporters();
 llvm::ArrayRef<ImporterRow> recurrentImporters();
@@ -162,6 +166,16 @@ llvm::ArrayRef<ImporterRow> sampleImporters();
 llvm::ArrayRef<ImporterRow> selectImporters();
 llvm::ArrayRef<ImporterRow> signalImporters();
 llvm::ArrayRef<ImporterRow> optimizerImporters();
+/// Which of several rows are chosen, if only the run knows.
+struct ChosenRows {
+  Tensor places; ///< [n] i64: those chosen, in order, then zeros.
+  Tensor count;  ///< How many are chosen: a scalar of i64.
+};
+/// Of `isChosen`, booleans [n].
+ChosenRows chooseRows(Emitter &emit, const Tensor &isChosen);
+
+/// Whether the operator may read a sequence of tensors.
+bool takesSequences(const std::string &opType);
 /// All of them: what is not in here is not found.
 llvm::SmallVector<llvm::ArrayRef<ImporterRow>> importerTables();
 

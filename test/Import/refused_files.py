@@ -219,17 +219,18 @@ def _(folder):
     save(folder, [node])
 
 
-def constant_branch():
-    node = helper.make_node("Constant", [], ["c"], value_floats=[1.0])
-    return helper.make_graph([node], "g", [], [value("c", (1,))])
+def constant_branch(*numbers):
+    node = helper.make_node("Constant", [], ["c"], value_floats=numbers)
+    return helper.make_graph([node], "g", [], [value("c", (len(numbers),))])
 
 
-@row(5, "its condition 'b' is computed at run time; only conditions that are "
-     "constant once shapes are known can be compiled")
+@row(5, "its condition is computed at run time, and its branches give f32[1] "
+     "and f32[2] as output 0; shapes are static, so let both give the same, "
+     "or give the condition by --constant if it is an input")
 def _(folder):
     save(folder, [helper.make_node(
-        "If", ["b"], ["y"], "only", then_branch=constant_branch(),
-        else_branch=constant_branch())],
+        "If", ["b"], ["y"], "only", then_branch=constant_branch(1),
+        else_branch=constant_branch(1, 2))],
         inputs=[value("b", (), TensorProto.BOOL)])
 
 

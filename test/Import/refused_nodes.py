@@ -236,8 +236,7 @@ NORMALIZE = [
 RECURRENT = [
     (4, "got X of rank 2 and R of shape [1, 4, 4], expected rank 3 of both",
      "RNN", [X, (1, 4, 3), (1, 4, 4)], {"hidden_size": 4}),
-    (5, "its sequence has 513 steps, and each becomes operators of its own; "
-     "expected 1 to 512", "RNN", [(513, 2, 3), (1, 4, 3), (1, 4, 4)],
+    (5, "its sequence has no steps", "RNN", [(0, 2, 3), (1, 4, 3), (1, 4, 4)],
      {"hidden_size": 4}),
     (4, "input 1 has the shape [1, 4, 3], expected [1, 16, 3]", "LSTM",
      [(5, 2, 3), (1, 4, 3), (1, 16, 4)], {"hidden_size": 4}),
@@ -324,19 +323,19 @@ def body(taken, given):
 
 
 CONTROL = [
-    (5, "its condition 'i0' is computed at run time; only conditions that are "
-     "constant once shapes are known can be compiled", "If", [Int(())],
+    (4, "its condition 'i0' has 2 elements, expected one", "If", [Int((2,))],
      {"then_branch": body(0, 0), "else_branch": body(0, 0)}),
-    (5, "its trip count 'i0' is computed at run time, and its steps are "
-     "counted by the compiler", "Loop", [Int(()), None, X],
+    (4, "its graph 'else_branch' does not give 1 tensors", "If", [Int(())],
+     {"then_branch": body(1, 1), "else_branch": body(0, 0)}),
+    (5, "its trip count 'i0' is computed at run time: give --max-trip-count N, "
+     "the most steps that it may take", "Loop", [Int(()), None, X],
      {"body": body(3, 2)}),
-    (5, "its condition 'i1' is computed at run time, and its steps are "
-     "counted by the compiler", "Loop", [None, Int(()), X],
-     {"body": body(3, 2)}),
-    (5, "it has more than 512 steps, and each would become operators of its "
-     "own", "Loop", [ints(513)[0], None, X],
-     {"body": helper.make_graph([], "b", body(3, 0).input,
-                                [body(2, 2).output[1], body(3, 3).output[2]])}),
+    (5, "only its condition ends it: give --max-trip-count N, the most steps "
+     "that it may take", "Loop", [None, Int(()), X], {"body": body(3, 2)}),
+    (4, "its trip count 'i0' has 2 elements, expected one", "Loop",
+     [Int((2,)), None, X], {"body": body(3, 2)}),
+    (4, "its condition 'i1' has 3 elements, expected one", "Loop",
+     [None, Int((3,)), X], {"body": body(3, 2)}),
     (5, "it has no steps, so the shapes of its outputs are not known",
      "Loop", [ints(0)[0], None], {"body": body(2, 2)}),
     (4, "its body does not take 3 tensors and give 2", "Loop",

@@ -139,7 +139,7 @@ def test_graphs_are_looked_into(refused):
         ["x", value("n", TensorProto.INT64, ())])
     assert text == (
         NEEDS + "  Loop x 1, 'loop': its trip count 'n' is computed at run "
-        "time, and its steps are counted by the compiler\n"
+        "time: give --max-trip-count N, the most steps that it may take\n"
         "  Det x 1, 'loop/in_loop': " + DET +
         "  Frob x 1, 'if/t': " + FROB)
 

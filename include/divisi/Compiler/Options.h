@@ -38,6 +38,7 @@ struct GivenOptions {
   // Of models and dumps.
   std::vector<std::string> dims;        ///< --dim, each `NAME=N`.
   std::vector<std::string> shapes;      ///< --shape, each `INPUT=2x16`.
+  std::optional<int64_t> maxTripCount;  ///< --max-trip-count
   std::vector<std::string> leaveOut;    ///< --leave-out, names of passes.
   std::vector<std::string> rules;       ///< --rules, files.
   std::optional<std::string> precision; ///< --precision, `bf16` or `f16`.
@@ -69,18 +70,18 @@ struct GivenOptions {
   std::optional<int64_t> tensorParallel; ///< --tensor-parallel-size
   /// --pipeline-parallel-size; without, one is searched for micro-batches.
   std::optional<int64_t> pipelineParallel;
-  int64_t stagesPerDevice = 0;           ///< --num-stages-per-device
-  std::string schedule = "auto";         ///< --schedule
-  int64_t microBatches = 1;              ///< --micro-batches
-  int64_t batchDim = 0;                  ///< --batch-dim
-  std::string memoryLimit;               ///< --memory-limit, `70GiB`.
-  std::string zero;                      ///< --zero, `3` or `8,8,64`.
-  std::string recompute = "auto";        ///< --recompute
-  std::string solver = "auto";           ///< --solver
-  uint64_t seed = 0;                     ///< --seed
-  search::GivenLimits limits;            ///< --time-limit, --work-limit
-  bool replan = false;                   ///< --replan
-  std::vector<std::string> keep;         ///< --keep, with --replan.
+  int64_t stagesPerDevice = 0;    ///< --num-stages-per-device
+  std::string schedule = "auto";  ///< --schedule
+  int64_t microBatches = 1;       ///< --micro-batches
+  int64_t batchDim = 0;           ///< --batch-dim
+  std::string memoryLimit;        ///< --memory-limit, `70GiB`.
+  std::string zero;               ///< --zero, `3` or `8,8,64`.
+  std::string recompute = "auto"; ///< --recompute
+  std::string solver = "auto";    ///< --solver
+  uint64_t seed = 0;              ///< --seed
+  search::GivenLimits limits;     ///< --time-limit, --work-limit
+  bool replan = false;            ///< --replan
+  std::vector<std::string> keep;  ///< --keep, with --replan.
 
   // Of schedules, and of code.
   bool overlap = true;         ///< Not --no-overlap.

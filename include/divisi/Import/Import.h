@@ -52,6 +52,9 @@ struct ImportOptions {
   /// Whether a training step is made of it: batch norms in training mode update
   /// their running statistics then.
   bool trains = false;
+  /// --max-trip-count: the most steps of a loop whose number of steps only the
+  /// run knows.
+  std::optional<int64_t> maxTripCount;
   int64_t seed = 0;  ///< Of what dropout draws, in a training step.
   OnnxLimits limits; ///< On what the file may ask for.
   /// Told, in whole sentences, what is done to the model so that it can be
