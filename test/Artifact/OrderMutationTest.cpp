@@ -168,6 +168,10 @@ static void addAccess(const pb::Program &program, uint32_t buffer, bool writes,
     begin =
         (1 + int64_t(bytes.has_global() ? bytes.global() : bytes.new_global()))
         << 40;
+  } else if (bytes.has_input() || bytes.has_new_input()) {
+    begin =
+        (1 + int64_t(bytes.has_input() ? bytes.input() : bytes.new_input()))
+        << 48;
   } else if (!bytes.has_arena_offset()) {
     return;
   }

@@ -229,8 +229,8 @@ def constant_branch(*numbers):
      "or give the condition by --constant if it is an input")
 def _(folder):
     save(folder, [helper.make_node(
-        "If", ["b"], ["y"], "only", then_branch=constant_branch(1),
-        else_branch=constant_branch(1, 2))],
+        "If", ["b"], ["y"], "only", then_branch=constant_branch(1.0),
+        else_branch=constant_branch(1.0, 2.0))],
         inputs=[value("b", (), TensorProto.BOOL)])
 
 

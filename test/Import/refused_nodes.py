@@ -325,8 +325,8 @@ def body(taken, given):
 CONTROL = [
     (4, "its condition 'i0' has 2 elements, expected one", "If", [Int((2,))],
      {"then_branch": body(0, 0), "else_branch": body(0, 0)}),
-    (4, "its graph 'else_branch' does not give 1 tensors", "If", [Int(())],
-     {"then_branch": body(1, 1), "else_branch": body(0, 0)}),
+    (4, "its graph 'then_branch' does not give 1 tensors", "If", [Int(())],
+     {"then_branch": body(0, 0), "else_branch": body(0, 0)}),
     (5, "its trip count 'i0' is computed at run time: give --max-trip-count N, "
      "the most steps that it may take", "Loop", [Int(()), None, X],
      {"body": body(3, 2)}),
