@@ -130,8 +130,8 @@ void OrderMutationTest::note(const std::string &damage) {
 }
 
 void OrderMutationTest::TearDownTestSuite() {
-  for (const auto &[damage, count] : totals()) {
-    std::cout << "counted: refused of all programs: " << count << " " << damage
+  for (const auto &[what, count] : totals()) {
+    std::cout << "counted: refused of all programs: " << count << " " << what
               << "\n";
   }
 }
@@ -163,17 +163,11 @@ static void addAccess(const pb::Program &program, uint32_t buffer, bool writes,
                       std::vector<Access> &accesses) {
   const pb::Buffer &bytes = rootOf(program, buffer);
   int64_t begin = beginOf(bytes.space()) + bytes.arena_offset();
-  if (bytes.has_global() || bytes.has_new_global()) {
-    // Old value and new one, far from the arena.
-    begin =
-        (1 + int64_t(bytes.has_global() ? bytes.global() : bytes.new_global()))
-        << 40;
-  } else if (bytes.has_input() || bytes.has_new_input()) {
-    begin =
-        (1 + int64_t(bytes.has_input() ? bytes.input() : bytes.new_input()))
-        << 48;
-  } else if (!bytes.has_arena_offset()) {
-    return;
+  // Old value and new one, far from the arena.
+  int64_t number = 1 + int64_t(bytes.global()) + bytes.new_global() +
+                   bytes.input() + bytes.new_input();
+  if (!bytes.has_arena_offset()) {
+    begin = number << (bytes.has_global() || bytes.has_new_global() ? 40 : 48);
   }
   accesses.push_back({begin, begin + bytes.bytes(), writes});
 }

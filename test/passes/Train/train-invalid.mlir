@@ -127,16 +127,17 @@ module attributes {divisi.train = {
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
     skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @s parameter : tensor<2xf32> {nn.trained}
-func.func private @half(%i: tensor<i64>, %x: tensor<2xf32>) -> tensor<2xf32> {
+func.func private @half(%x: tensor<2xf32>) -> tensor<2xf32> {
   %half = nn.constant dense<0.5> : tensor<f32>
   %0 = nn.mul %x, %half : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+// A branch that isolate-bodies has not made loops of.
 func.func @no_rule() -> (tensor<2xf32> {nn.name = "y"}) {
   %s = nn.read @s : tensor<2xf32>
-  %n = nn.constant dense<3> : tensor<i64>
+  %c = nn.constant dense<true> : tensor<i1>
   // expected-error @+1 {{has no gradient, and what is trained depends on it: freeze all that comes before it, or write it with operators that have one}}
-  %y = nn.loop @half(%n, %s) max 3 : (tensor<i64>, tensor<2xf32>) -> tensor<2xf32>
+  %y = nn.if %c then @half else @half(%s) : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32>
   return %y : tensor<2xf32>
 }
 }

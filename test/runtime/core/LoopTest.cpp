@@ -204,12 +204,7 @@ TEST(VerifyLoopTest, theBodyGetsWhatItExpects) {
 // The body makes its value elsewhere, and only what is carried is overwritten.
 TEST(VerifyLoopTest, oneOfItsValuesHasOnePlaceIfTheBodySaysSo) {
   pb::Manifest m = loopManifest();
-  for (pb::Instruction &instruction : *program(m).mutable_instructions()) {
-    if (instruction.has_loop()) {
-      pb::Loop &loop = *instruction.mutable_loop();
-      loop.set_spares(0, loop.results(0));
-    }
-  }
+  loop(m).set_spares(0, Y);
   EXPECT_THAT(
       complaint(m),
       HasSubstr("value 0 has one place, and the body on rank 0 does not "
@@ -235,10 +230,9 @@ TEST(VerifyLoopTest, itsRanksHaveTheBodyAndRoomForIt) {
 
 TEST(VerifyLoopTest, itWritesBytesThatNobodyElseHas) {
   pb::Manifest m = loopManifest();
-  loop(m).set_spares(0, Y);
-  EXPECT_THAT(
-      complaint(m),
-      HasSubstr("it writes buffer 3, which overlaps buffer 3 of its own"));
+  program(m).mutable_buffers(Spare)->set_arena_offset(
+      program(m).buffers(Y).arena_offset());
+  EXPECT_THAT(complaint(m), HasSubstr("which overlaps buffer 3 of its own"));
   m = loopManifest();
   program(m).mutable_buffers(Arena)->set_arena_offset(
       program(m).buffers(Spare).arena_offset());

@@ -77,5 +77,5 @@ TEST(VerifyTest, moreGlobalsThanCanBeCounted) {
     p.newGlobal(b.global(name, "state", t), t);
   }
   EXPECT_EQ(verify(b.manifest).message(),
-            "entry 'f': program 0: its globals have more than 2^63 bytes");
+            "entry 'f': program 0: what it writes has more than 2^63 bytes");
 }
