@@ -66,6 +66,19 @@ std::optional<rt::KernelQuery> divisi::queryCall(CallOp call) {
   return kernel ? std::optional(kernel->query(site)) : std::nullopt;
 }
 
+bool divisi::mayWriteOver(CallOp call, Value result,
+                          function_ref<bool(Value)> isOld) {
+  std::optional<rt::KernelQuery> query = queryCall(call);
+  // An operand that occurs twice would be read while it is overwritten.
+  if (!query || llvm::count_if(call.getInputs(), isOld) != 1) {
+    return false;
+  }
+  int operand = llvm::find_if(call.getInputs(), isOld).getIndex();
+  int number = llvm::find(call.getOutputs(), result).getIndex();
+  return offsetInRoot(call.getInputs()[operand]) == 0 &&
+         llvm::is_contained(query->inPlace, std::pair(operand, number));
+}
+
 llvm::StringSet<> divisi::updatedGlobals(ModuleOp module) {
   llvm::StringSet<> updated;
   module.walk([&](Operation *op) {

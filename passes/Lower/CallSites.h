@@ -35,6 +35,11 @@ namespace divisi {
 /// queryKernel(). It runs no code.
 std::optional<rt::KernelQuery> queryCall(exec::CallOp call);
 
+/// Whether `call` may write `result` over the one operand for which `isOld`
+/// holds.
+bool mayWriteOver(exec::CallOp call, mlir::Value result,
+                  llvm::function_ref<bool(mlir::Value)> isOld);
+
 /// The globals that some program of `module` updates.
 llvm::StringSet<> updatedGlobals(mlir::ModuleOp module);
 

@@ -62,19 +62,9 @@ static bool showsInput(Value buffer, uint64_t index) {
 /// Whether `call` may write its result `result` over input `index`, which it
 /// reads itself.
 static bool mayOverwrite(CallOp call, uint64_t index, Value result) {
-  if (!call || !call.getSpace().empty()) {
-    return false;
-  }
-  auto isOld = [&](Value input) { return showsInput(input, index); };
-  std::optional<rt::KernelQuery> query = queryCall(call);
-  // An operand that occurs twice would be read while it is overwritten.
-  if (!query || llvm::count_if(call.getInputs(), isOld) != 1) {
-    return false;
-  }
-  int operand = llvm::find_if(call.getInputs(), isOld).getIndex();
-  int number = llvm::find(call.getOutputs(), result).getIndex();
-  return offsetInRoot(call.getInputs()[operand]) == 0 &&
-         llvm::is_contained(query->inPlace, std::pair(operand, number));
+  return call && call.getSpace().empty() &&
+         mayWriteOver(call, result,
+                      [&](Value input) { return showsInput(input, index); });
 }
 
 /// Whether the one that writes `alloc` is the last that reads input `index`.

@@ -107,19 +107,9 @@ void GlobalWriter::index() {
 bool GlobalWriter::mayOverwrite(Operation *writer, StringRef global,
                                 Value result) const {
   auto call = dyn_cast<CallOp>(writer);
-  if (!call) {
-    return false;
-  }
-  std::optional<rt::KernelQuery> query = queryCall(call);
-  auto isOld = [&](Value input) { return oldGlobal(input) == global; };
-  // An operand that occurs twice would be read while it is overwritten.
-  if (!query || llvm::count_if(call.getInputs(), isOld) != 1) {
-    return false;
-  }
-  int operand = llvm::find_if(call.getInputs(), isOld).getIndex();
-  int number = llvm::find(call.getOutputs(), result).getIndex();
-  return offsetInRoot(call.getInputs()[operand]) == 0 &&
-         llvm::is_contained(query->inPlace, std::pair(operand, number));
+  return call && mayWriteOver(call, result, [&](Value input) {
+           return oldGlobal(input) == global;
+         });
 }
 
 /// Whether what makes the new value may write it where the global rests.
