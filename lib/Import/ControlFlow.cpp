@@ -222,9 +222,8 @@ void GraphImporter::importLoop(const OnnxNode &node, Scope &scope) {
     if (step == kMostSteps) {
       return importLoopBody(node, *body, *inputs, scope);
     }
-    std::vector<Tensor> taken = {
-        emitter_.constant(rt::HostTensor::ofInts({}, {step})),
-        emitter_.scalar(rt::DType::Bool, 1)};
+    std::vector<Tensor> taken = {emitter_.integer(step),
+                                 emitter_.scalar(rt::DType::Bool, 1)};
     taken.insert(taken.end(), carried.begin(), carried.end());
     auto given = importStep(*body, step, taken, shared);
     if (!given) {

@@ -102,6 +102,10 @@ Tensor Emitter::constant(rt::HostTensor value) {
   return tensor;
 }
 
+Tensor Emitter::integer(int64_t value) {
+  return constant(rt::HostTensor::ofInts({}, {value}));
+}
+
 Tensor Emitter::scalar(DType type, double value) {
   return numbers(type, {}, {value});
 }

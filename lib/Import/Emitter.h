@@ -118,6 +118,8 @@ public:
   Tensor initializer(const OnnxTensor &stored);
   /// A constant that an importer has made.
   Tensor constant(rt::HostTensor value);
+  /// A scalar of i64.
+  Tensor integer(int64_t value);
   /// A scalar of an arithmetic type.
   Tensor scalar(rt::DType type, double value);
   /// `values` in row-major order, as elements of `type`.
@@ -232,6 +234,9 @@ public:
   /// [..] of them all in row-major order.
   Tensor mergeIndices(const Tensor &indices, const rt::Dims &dims,
                       int64_t first);
+  /// `stack` with `row` at the index `at` of dim `axis`, a scalar of i64.
+  Tensor insertRow(const Tensor &stack, const Tensor &row, const Tensor &at,
+                   int64_t axis);
   /// Slices of `data` along `axis` at `indices`, whose first `batchDims` are
   /// those of `data`.
   Tensor gather(const Tensor &data, const Tensor &indices, int64_t axis,

@@ -329,6 +329,14 @@ Tensor Emitter::mergeIndices(const Tensor &indices, const rt::Dims &dims,
   return flat;
 }
 
+Tensor Emitter::insertRow(const Tensor &stack, const Tensor &row,
+                          const Tensor &at, int64_t axis) {
+  rt::Dims dims = row->dims;
+  dims.insert(dims.begin() + axis, 1);
+  return emit("insert", {stack, reshape(row, dims), at}, {{"axis", axis}},
+              stack->type, stack->dims);
+}
+
 Tensor Emitter::gather(const Tensor &data, const Tensor &indices, int64_t axis,
                        int64_t batchDims) {
   rt::Dims dims(data->dims.begin(), data->dims.begin() + axis);
@@ -352,7 +360,7 @@ Tensor Emitter::random(const rt::Dims &dims, std::optional<double> seed,
   }
   // Of the model's seeds no bit is lost, and none is that of the others.
   int64_t bits = seed ? std::bit_cast<int64_t>(*seed) ^ (int64_t(1) << 62) : 0;
-  Tensor key = constant(rt::HostTensor::ofInts({}, {seed_ ^ bits}));
+  Tensor key = integer(seed_ ^ bits);
   if (!runs_) {
     std::string name = uniqueName("random.runs");
     auto type = mlir::RankedTensorType::get({}, builder_.getI64Type());

@@ -125,8 +125,9 @@ importModel(const OnnxModel &model, const ImportOptions &options,
       });
   if (mlir::failed(mlir::verify(*module))) {
     return Status(ExitCode::Internal,
-                  where + " was imported into invalid IR; please "
-                          "report this model: " +
+                  where +
+                      " was imported into invalid IR; please "
+                      "report this model: " +
                       message);
   }
   return module;

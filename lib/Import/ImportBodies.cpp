@@ -111,7 +111,7 @@ bool GraphImporter::findCount(const OnnxNode &node,
   }
   Tensor zero = emitter_.scalar(DType::I64, 0);
   loop.count =
-      trips ? emitter_.constant(rt::HostTensor::ofInts({}, {loop.most}))
+      trips ? emitter_.integer(loop.most)
             : emitter_.binary(
                   "max",
                   emitter_.reshape(emitter_.cast(inputs[0], DType::I64), {}),
@@ -157,14 +157,6 @@ static rt::Dims stackedDims(const Tensor &row, int64_t axis, int64_t most) {
   return dims;
 }
 
-/// `stack` with `row` at `at` of dim `axis`.
-static Tensor insertRow(Emitter &emitter, const Tensor &stack,
-                        const Tensor &row, const Tensor &at, int64_t axis) {
-  Tensor slice = emitter.reshape(row, stackedDims(row, axis, 1));
-  return emitter.emit("insert", {stack, slice, at}, {{"axis", axis}},
-                      stack->type, stack->dims);
-}
-
 /// Zeros of the dims of each of `tensors`.
 static void appendZeros(Emitter &emitter, std::vector<Tensor> &to,
                         llvm::ArrayRef<Tensor> tensors) {
@@ -194,7 +186,7 @@ ImportedBody GraphImporter::importPlainBody(const OnnxGraph &body,
   for (const Tensor &row : llvm::ArrayRef(*given).drop_front(1 + states)) {
     Tensor stack =
         emitter_.bodyArgument(row->type, stackedDims(row, 0, loop.most));
-    results.push_back(insertRow(emitter_, stack, row, index, 0));
+    results.push_back(emitter_.insertRow(stack, row, index, 0));
   }
   return emitter_.endBody(std::move(results));
 }
@@ -315,12 +307,8 @@ void GraphImporter::expectEnd(const OnnxNode &node, Scope &scope, int64_t most,
 /// Where step `index` of `steps` reads or writes.
 static Tensor placeOfStep(Emitter &emitter, const Tensor &index, int64_t steps,
                           bool isReversed) {
-  return isReversed
-             ? emitter.binary(
-                   "sub",
-                   emitter.constant(rt::HostTensor::ofInts({}, {steps - 1})),
-                   index)
-             : index;
+  return isReversed ? emitter.binary("sub", emitter.integer(steps - 1), index)
+                    : index;
 }
 
 /// Of a Scan of many steps: the first `states` inputs are carried.
@@ -358,8 +346,8 @@ void GraphImporter::importScanBody(const OnnxNode &node, const OnnxGraph &body,
     bool isReversed = entryOf(node, "scan_output_directions", i) != 0;
     Tensor stack =
         emitter_.bodyArgument(row->type, stackedDims(row, axis, steps));
-    row = insertRow(emitter_, stack, row,
-                    placeOfStep(emitter_, index, steps, isReversed), axis);
+    row = emitter_.insertRow(
+        stack, row, placeOfStep(emitter_, index, steps, isReversed), axis);
   }
   ImportedBody made = emitter_.endBody(fits ? std::move(given) : std::nullopt);
   enterNode(node, scope);
@@ -372,6 +360,6 @@ void GraphImporter::importScanBody(const OnnxNode &node, const OnnxGraph &body,
   std::vector<Tensor> carried(inputs.begin(), inputs.begin() + states);
   appendZeros(emitter_, carried,
               llvm::ArrayRef(made.results).drop_front(states));
-  Tensor count = emitter_.constant(rt::HostTensor::ofInts({}, {steps}));
+  Tensor count = emitter_.integer(steps);
   bindResults(node, emitter_.loop(made, count, steps, carried), scope);
 }

@@ -281,8 +281,7 @@ static Tensor bandMask(Emitter &emit, const rt::Dims &dims,
   rt::Dims rows = {dims[dims.size() - 2], 1}, columns = {1, dims.back()};
   Tensor row = emit.iota(DType::I64, rows, 0);
   Tensor column = emit.iota(DType::I64, columns, 1);
-  Tensor shifted =
-      emit.binary("add", row, emit.constant(rt::HostTensor::ofInts({}, {k})));
+  Tensor shifted = emit.binary("add", row, emit.integer(k));
   return emit.compare(predicate, column, shifted);
 }
 

@@ -95,7 +95,7 @@ static Tensor indicesOfMax(NodeImporter &node, const Tensor &x,
     steps[i + 2] = window.strides[i];
   }
   Tensor padded = emit.pad(x, lo, hi, 0);
-  Tensor none = emit.constant(rt::HostTensor::ofInts({}, {0}));
+  Tensor none = emit.integer(0);
   Tensor best, where;
   for (int64_t tap = 0; tap < taps; ++tap) {
     Ints offset(extents.size()), from(rank, 0), to = padded->dims;
@@ -125,8 +125,7 @@ static Tensor indicesOfMax(NodeImporter &node, const Tensor &x,
   planes[0] = x->dims[0], planes[1] = x->dims[1];
   Tensor first = emit.reshape(
       emit.iota(rt::DType::I64, {planes[0] * planes[1]}, 0), planes);
-  first = emit.binary("mul", first,
-                      emit.constant(rt::HostTensor::ofInts({}, {plane})));
+  first = emit.binary("mul", first, emit.integer(plane));
   return emit.binary("add", where, first);
 }
 

@@ -118,7 +118,7 @@ static Tensor writeSteps(NodeImporter &node, const RecurrentLayer &layer,
     int64_t t = reversed ? layer.steps - 1 - i : i;
     Tensor now = emit.reshape(emit.sliceAxis(gates, 0, t, t + 1),
                               {layer.batch, layer.gates, layer.hidden});
-    Tensor at = emit.constant(rt::HostTensor::ofInts({}, {t}));
+    Tensor at = emit.integer(t);
     Tensor shown = runStep(node, layer, weights, now, at, state);
     states[size_t(t)] = emit.reshape(shown, {1, layer.batch, layer.hidden});
   }
@@ -130,9 +130,6 @@ static Tensor loopSteps(NodeImporter &node, const RecurrentLayer &layer,
                         const RecurrentWeights &weights, const Tensor &gates,
                         bool reversed, RecurrentState &state) {
   Emitter &emit = node.emitter();
-  auto number = [&](int64_t value) {
-    return emit.constant(rt::HostTensor::ofInts({}, {value}));
-  };
   rt::DType type = layer.x->type;
   rt::Dims dims = {layer.batch, layer.hidden}, all = dims;
   all.insert(all.begin(), layer.steps);
@@ -141,13 +138,11 @@ static Tensor loopSteps(NodeImporter &node, const RecurrentLayer &layer,
   RecurrentState inner = {emit.bodyArgument(type, dims),
                           state.c ? emit.bodyArgument(type, dims) : nullptr};
   Tensor stack = emit.bodyArgument(type, all);
-  Tensor t =
-      reversed ? emit.binary("sub", number(layer.steps - 1), index) : index;
+  Tensor t = reversed ? emit.binary("sub", emit.integer(layer.steps - 1), index)
+                      : index;
   Tensor shown =
       runStep(node, layer, weights, emit.gather(gates, t, 0, 0), t, inner);
-  Tensor slice = emit.reshape(shown, {1, layer.batch, layer.hidden});
-  stack =
-      emit.emit("insert", {stack, slice, t}, {{"axis", int64_t(0)}}, type, all);
+  stack = emit.insertRow(stack, shown, t, 0);
   std::vector<Tensor> given = {inner.h}, carried = {state.h};
   if (state.c) {
     given.push_back(inner.c);
@@ -160,7 +155,7 @@ static Tensor loopSteps(NodeImporter &node, const RecurrentLayer &layer,
   }
   carried.push_back(emit.expand(emit.scalar(type, 0), all));
   std::vector<Tensor> results =
-      emit.loop(body, number(layer.steps), layer.steps, carried);
+      emit.loop(body, emit.integer(layer.steps), layer.steps, carried);
   state.h = results[0];
   state.c = state.c ? results[1] : nullptr;
   return results.back();

@@ -355,9 +355,6 @@ static void importRoiAlign(NodeImporter &node) {
   Samples xs = sampleAxis(node, regions, 0, width, columns, ratio);
   Tensor image = emit.reshape(emit.transpose(x, {1, 0, 2, 3}),
                               {x->dims[1], x->dims[0] * height * width});
-  auto number = [&](int64_t value) {
-    return emit.constant(rt::HostTensor::ofInts({}, {value}));
-  };
   Tensor first =
       emit.scaleIndex(emit.cast(batch, DType::I64), x->dims[0], height * width);
   first = emit.reshape(first, {k, 1, 1});
@@ -368,8 +365,8 @@ static void importRoiAlign(NodeImporter &node) {
        {std::pair(ys.low, ys.lowWeight), std::pair(ys.high, ys.highWeight)}) {
     for (const auto &[at, wx] :
          {std::pair(xs.low, xs.lowWeight), std::pair(xs.high, xs.highWeight)}) {
-      Tensor row =
-          emit.binary("mul", emit.reshape(y, {k, tall, 1}), number(width));
+      Tensor row = emit.binary("mul", emit.reshape(y, {k, tall, 1}),
+                               emit.integer(width));
       Tensor index = emit.binary("add", emit.binary("add", first, row),
                                  emit.reshape(at, {k, 1, wide}));
       Tensor weight = emit.binary("mul", emit.reshape(wy, {k, tall, 1}),

@@ -34,9 +34,6 @@ static int64_t axisOrLine(NodeImporter &node, Tensor &x) {
 
 ChosenRows divisi::chooseRows(Emitter &emit, const Tensor &isChosen) {
   int64_t n = isChosen->dims[0];
-  auto number = [&](int64_t value) {
-    return emit.constant(rt::HostTensor::ofInts({}, {value}));
-  };
   Tensor ones = emit.cast(isChosen, DType::I64);
   Tensor before = emit.emit("cumulate", {ones},
                             {{"axis", int64_t(0)},
@@ -45,8 +42,8 @@ ChosenRows divisi::chooseRows(Emitter &emit, const Tensor &isChosen) {
                              {"reverse", int64_t(0)}},
                             DType::I64, {n});
   // What is not chosen goes behind all.
-  Tensor to = emit.select(isChosen, before, number(n));
-  Tensor zeros = emit.expand(number(0), {n + 1});
+  Tensor to = emit.select(isChosen, before, emit.integer(n));
+  Tensor zeros = emit.expand(emit.integer(0), {n + 1});
   Tensor all =
       emit.emit("scatter", {zeros, to, emit.iota(DType::I64, {n}, 0)},
                 {{"batch_dims", int64_t(0)}, {"kind", std::string("set")}},
@@ -113,9 +110,6 @@ static void nonZeroAtRun(NodeImporter &node) {
     return node.unsupported("its input has the shape " + formatInts(x->dims) +
                             ", and is computed at run time");
   }
-  auto number = [&](int64_t value) {
-    return emit.constant(rt::HostTensor::ofInts({}, {value}));
-  };
   Tensor line = emit.reshape(x, {n});
   ChosenRows chosen =
       chooseRows(emit, x->type == DType::Bool
@@ -127,10 +121,11 @@ static void nonZeroAtRun(NodeImporter &node) {
     stride = extent == 0 ? 0 : stride / extent;
     Tensor row = chosen.places;
     if (stride > 1) {
-      row = emit.binary("div", row, number(stride));
+      row = emit.binary("div", row, emit.integer(stride));
     }
     if (!rows.empty() && extent > 0) {
-      row = emit.binary("mod", row, number(extent), {{"fmod", int64_t(0)}});
+      row =
+          emit.binary("mod", row, emit.integer(extent), {{"fmod", int64_t(0)}});
     }
     rows.push_back(emit.reshape(row, {1, n}));
   }

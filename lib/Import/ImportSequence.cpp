@@ -100,8 +100,7 @@ static void importInsert(NodeImporter &node) {
 
 static void importLength(NodeImporter &node) {
   auto length = int64_t(elementsOf(node).size());
-  node.setResult(0,
-                 node.emitter().constant(rt::HostTensor::ofInts({}, {length})));
+  node.setResult(0, node.emitter().integer(length));
 }
 
 /// The extents of the parts of `extent`: as the second input says, which is one

@@ -21,7 +21,7 @@ static void importConstant(NodeImporter &node) {
       return node.setResult(0, emit.initializer(*tensor));
     }
     if (const auto *i = std::get_if<int64_t>(&attribute.value)) {
-      return node.setResult(0, emit.constant(rt::HostTensor::ofInts({}, {*i})));
+      return node.setResult(0, emit.integer(*i));
     }
     if (const auto *f = std::get_if<float>(&attribute.value)) {
       return node.setResult(0,
@@ -70,8 +70,7 @@ static void importShape(NodeImporter &node) {
 }
 
 static void importSize(NodeImporter &node) {
-  node.setResult(0, node.emitter().constant(
-                        rt::HostTensor::ofInts({}, {node.input(0)->count()})));
+  node.setResult(0, node.emitter().integer(node.input(0)->count()));
 }
 
 llvm::ArrayRef<ImporterRow> divisi::shapeImporters() {

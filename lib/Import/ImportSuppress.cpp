@@ -45,14 +45,6 @@ struct Suppression {
 
 } // namespace
 
-static Tensor lesser(Emitter &emit, const Tensor &a, const Tensor &b) {
-  return emit.binary("min", a, b);
-}
-
-static Tensor greater(Emitter &emit, const Tensor &a, const Tensor &b) {
-  return emit.binary("max", a, b);
-}
-
 /// Any two opposite corners, or with `center_point_box` center and extents.
 static Borders readBorders(NodeImporter &node, const Tensor &boxes) {
   Emitter &emit = node.emitter();
@@ -71,10 +63,10 @@ static Borders readBorders(NodeImporter &node, const Tensor &boxes) {
     borders.top = emit.binary("sub", b, half(d));
     borders.bottom = emit.binary("add", b, half(d));
   } else {
-    borders.top = lesser(emit, a, c);
-    borders.bottom = greater(emit, a, c);
-    borders.left = lesser(emit, b, d);
-    borders.right = greater(emit, b, d);
+    borders.top = emit.binary("min", a, c);
+    borders.bottom = emit.binary("max", a, c);
+    borders.left = emit.binary("min", b, d);
+    borders.right = emit.binary("max", b, d);
   }
   borders.area =
       emit.binary("mul", emit.binary("sub", borders.bottom, borders.top),
@@ -96,9 +88,9 @@ static Tensor overlaps(const Suppression &all, const Tensor &best) {
   Tensor zero = emit.scalar(all.type, 0);
   auto common = [&](const Tensor &lo, const Tensor &otherLo, const Tensor &hi,
                     const Tensor &otherHi) {
-    Tensor extent = emit.binary("sub", lesser(emit, hi, otherHi),
-                                greater(emit, lo, otherLo));
-    return greater(emit, extent, zero);
+    Tensor extent = emit.binary("sub", emit.binary("min", hi, otherHi),
+                                emit.binary("max", lo, otherLo));
+    return emit.binary("max", extent, zero);
   };
   Tensor shared =
       emit.binary("mul", common(own.top, one.top, own.bottom, one.bottom),
@@ -121,7 +113,6 @@ static ImportedBody makeStep(const Suppression &all) {
   Emitter &emit = all.emit;
   rt::Dims dims = {all.batch, all.classes, all.boxes};
   rt::Dims stacked = {all.most, all.batch, all.classes};
-  rt::Dims row = {1, all.batch, all.classes};
   emit.beginBody(emit.nodeName() + "/step");
   Tensor index = emit.bodyArgument(DType::I64, {});
   Tensor left = emit.bodyArgument(all.type, dims);
@@ -137,13 +128,9 @@ static ImportedBody makeStep(const Suppression &all) {
   Tensor isBest = emit.compare("eq", emit.iota(DType::I64, dims, 2),
                                emit.reshape(best, {all.batch, all.classes, 1}));
   Tensor drops = emit.binary("or", isBest, overlaps(all, best));
-  auto insert = [&](const Tensor &stack, const Tensor &value) {
-    return emit.emit("insert", {stack, emit.reshape(value, row), index},
-                     {{"axis", int64_t(0)}}, stack->type, stack->dims);
-  };
-  return emit.endBody(std::vector<Tensor>{emit.select(drops, none, left),
-                                          insert(places, best),
-                                          insert(found, isAny)});
+  return emit.endBody(std::vector<Tensor>{
+      emit.select(drops, none, left), emit.insertRow(places, best, index, 0),
+      emit.insertRow(found, isAny, index, 0)});
 }
 
 /// The indices [rows, 3], those that are found first.
@@ -156,12 +143,10 @@ static void giveIndices(const Suppression &all, Tensor places, Tensor found) {
   };
   places = line(places);
   auto [order, count] = chooseRows(emit, line(found));
-  auto number = [&](int64_t value) {
-    return emit.constant(rt::HostTensor::ofInts({}, {value}));
-  };
   auto ofRow = [&](int64_t stride, int64_t extent) {
-    Tensor at = emit.binary("div", order, number(std::max<int64_t>(stride, 1)));
-    at = emit.binary("mod", at, number(std::max<int64_t>(extent, 1)),
+    Tensor at =
+        emit.binary("div", order, emit.integer(std::max<int64_t>(stride, 1)));
+    at = emit.binary("mod", at, emit.integer(std::max<int64_t>(extent, 1)),
                      {{"fmod", int64_t(0)}});
     return emit.reshape(at, {rows, 1});
   };
@@ -221,10 +206,10 @@ static void importNonMaxSuppression(NodeImporter &node) {
     return;
   }
   rt::Dims stacked = {all.most, all.batch, all.classes};
-  std::vector<Tensor> results = emit.loop(
-      step, emit.constant(rt::HostTensor::ofInts({}, {all.most})), all.most,
-      {scores, emit.expand(emit.scalar(DType::I64, 0), stacked),
-       emit.expand(emit.scalar(DType::Bool, 0), stacked)});
+  std::vector<Tensor> results =
+      emit.loop(step, emit.integer(all.most), all.most,
+                {scores, emit.expand(emit.scalar(DType::I64, 0), stacked),
+                 emit.expand(emit.scalar(DType::Bool, 0), stacked)});
   giveIndices(all, results[1], results[2]);
 }
 
