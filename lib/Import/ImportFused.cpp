@@ -84,10 +84,9 @@ static void importSimplified(NodeImporter &node) {
   if (node.failed()) {
     return;
   }
-  Ints axes(static_cast<size_t>(x->rank() - axis));
-  std::iota(axes.begin(), axes.end(), axis);
-  Tensor result = emitNormalize(emit, x, axes, /*center=*/false,
-                                node.getFloat("epsilon", 1e-5));
+  Tensor result =
+      emitNormalize(emit, x, axesFrom(axis, x->rank()), /*center=*/false,
+                    node.getFloat("epsilon", 1e-5));
   // Half the precision, and weights of the whole: the result has theirs.
   const Tensor &scale = node.input(1);
   result = emit.binary("mul", emit.cast(result, scale->type), scale);

@@ -16,7 +16,7 @@ using namespace divisi;
 using rt::DType;
 using Ints = std::vector<int64_t>;
 
-static Ints axesFrom(int64_t first, int64_t rank) {
+Ints divisi::axesFrom(int64_t first, int64_t rank) {
   Ints axes;
   for (int64_t axis = first; axis < rank; ++axis) {
     axes.push_back(axis);

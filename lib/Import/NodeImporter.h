@@ -209,6 +209,8 @@ void importLSTM(NodeImporter &node);
 /// null for none, broadcast to `x`.
 Tensor dequantizeBy(Emitter &emit, const Tensor &x, const Tensor &scale,
                     const Tensor &zero = nullptr);
+/// The dims from `first` on, of a tensor of that rank.
+std::vector<int64_t> axesFrom(int64_t first, int64_t rank);
 /// `nn.normalize`: over `axes`, ascending, minus the mean if it is to `center`.
 Tensor emitNormalize(Emitter &emit, const Tensor &x,
                      const std::vector<int64_t> &axes, bool center,
