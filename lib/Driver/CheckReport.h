@@ -9,6 +9,7 @@
 #ifndef DIVISI_LIB_DRIVER_CHECKREPORT_H
 #define DIVISI_LIB_DRIVER_CHECKREPORT_H
 
+#include "ErrorAgainst.h"
 #include "divisi/Compiler/CompareTensors.h"
 #include "divisi/Rewrite/RuleRecord.h"
 #include "divisi/runtime/core/Session.h"
@@ -22,6 +23,13 @@ namespace divisi {
 struct CheckedOutput {
   rt::ValueInfo value;   ///< Its name, type and shape.
   Comparison comparison; ///< With what is expected.
+  /// With --against, it is this that decides.
+  std::optional<ErrorAgainst> against = {};
+
+  /// Whether it is right.
+  bool isEqual() const {
+    return against ? against->isAllowed() : comparison.equal;
+  }
 };
 
 /// What was run and compared.
@@ -31,7 +39,7 @@ struct CheckedRun {
   /// Of a rewritten program: the rules by which it was.
   std::optional<std::vector<rewrite::RuleRecord>> rules = {};
 
-  /// Whether all outputs are.
+  /// Whether all outputs are right.
   bool isEqual() const;
 };
 

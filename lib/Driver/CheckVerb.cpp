@@ -15,10 +15,13 @@
 #include "ActsOn.h"
 #include "CheckReport.h"
 #include "Console.h"
+#include "ErrorAgainst.h"
+#include "ExpectedOutputs.h"
 #include "Flags.h"
 #include "ModelRuns.h"
 #include "Sessions.h"
 #include "TensorArguments.h"
+#include "ToleranceFlags.h"
 #include "VerbInput.h"
 #include "Verbs.h"
 #include "divisi/Compiler/Compilation.h"
@@ -29,7 +32,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <cmath>
 
 using namespace llvm;
 using namespace divisi;
@@ -42,20 +44,22 @@ public:
   Status run() override;
 
 private:
-  Status readTolerance();
   Status checkArtifact();
+  Status readExpected();
   Status readTensors();
   Status compareOnFirst(const std::vector<rt::HostTensor> &got,
                         const std::string &name);
   Status checkModel();
-  Status checkPlans(Compilation &model, PlanOptions plan);
-  divisi::Expected<LoadedEntry> loadSingle(Compilation &model,
-                                           const std::string &name,
-                                           const PlanOptions &plan) const;
-  Status checkRewritten(Compilation &model, CompileOptions options,
-                        const PlanOptions &plan);
+  Status checkPlans(Compilation &model);
+  divisi::Expected<LoadedEntry> loadOne(Compilation &model,
+                                        const std::string &name) const {
+    return loadSingle(model, name, plan_, sessionFlags_);
+  }
+  Status checkRewritten(Compilation &model);
   Status checkRandomPlans() const;
   Status readGiven(ImportOptions &options);
+  Status readOptions();
+  Status readExact();
   Status gatherInputs();
   Status expectOf(const LoadedEntry &loaded);
   Status checkPlan(Compilation &model, const PlanOptions &plan,
@@ -81,6 +85,11 @@ private:
       cl::desc("compare with this program on one device, first on one device, "
                "then on all (default where rules have rewritten a model: as "
                "imported)")};
+  cl::opt<std::string> againstFrom_{
+      "against", cl::sub(command), on(ActsOn::Run), cl::value_desc("MODEL"),
+      cl::desc("the float model that a quantized one was made from: outputs "
+               "may be as far from its outputs as what is expected is, and a "
+               "quarter and 0.005 of the norm more")};
   cl::opt<int64_t> randomPlans_{
       "random-plans",
       cl::sub(command),
@@ -88,24 +97,9 @@ private:
       cl::value_desc("N"),
       cl::init(0),
       cl::desc("check N random plans instead of the planner's")};
-  cl::opt<double> rtol_{
-      "rtol",
-      cl::sub(command),
-      on(ActsOn::Answer),
-      cl::value_desc("R"),
-      cl::init(1e-3),
-      cl::desc("floats may differ by A + R*|expected| "
-               "(default: 0.001; more for f16 and bf16, less for f64)")};
-  cl::opt<double> atol_{
-      "atol",
-      cl::sub(command),
-      on(ActsOn::Answer),
-      cl::value_desc("A"),
-      cl::init(0),
-      cl::desc("the A of --rtol (default: 0.0001 of the largest expected "
-               "element of the output)")};
   cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
                       cl::desc("as JSON")};
+  ToleranceFlags toleranceFlags_{command};
   ImportFlags importFlags_{command};
   PlanFlags planFlags_{command};
   SessionFlags sessionFlags_{command};
@@ -114,28 +108,15 @@ private:
   json::Array runs_; ///< With --json.
   std::vector<rt::GivenTensor> given_;
   rt::EntryInfo entry_;
-  std::vector<rt::HostTensor> inputs_, expected_;
+  CompileOptions options_; ///< Of a model, or of the float model.
+  PlanOptions plan_;       ///< The same, with what the model's file says.
+  std::vector<rt::HostTensor> inputs_;
+  ExpectedOutputs expected_;
+  /// With --against: what the float model gives for each expected one.
+  std::vector<rt::HostTensor> exact_;
 };
 
 } // namespace
-
-Status CheckVerb::readTolerance() {
-  const std::pair<const char *, double> given[] = {{"--rtol ", rtol_},
-                                                   {"--atol ", atol_}};
-  for (const auto &[flag, value] : given) {
-    if (!(value >= 0) || std::isinf(value)) {
-      return makeError(ExitCode::Usage, flag, value,
-                       ": expected a number that is at least 0");
-    }
-  }
-  if (rtol_.getNumOccurrences()) {
-    tolerance_.relative = rtol_;
-  }
-  if (atol_.getNumOccurrences()) {
-    tolerance_.absolute = atol_;
-  }
-  return Status();
-}
 
 /// Every comparison is shown, whatever comes out; JSON is one value for all.
 Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
@@ -144,8 +125,17 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
   tolerance.computedIn = entry_.computedIn;
   tolerance.isQuantized = entry_.isQuantized;
   tolerance.isExact = isExact;
-  for (auto [value, a, b] : zip_equal(entry_.outputs, got, expected_)) {
-    run.outputs.push_back({value, compareTensors(a, b, tolerance)});
+  auto chosen = expected_.choose(got);
+  if (!chosen) {
+    return chosen.status();
+  }
+  for (auto [i, value] : enumerate(expected_.outputs())) {
+    const rt::HostTensor &a = (*chosen)[i], &b = expected_.tensors()[i];
+    CheckedOutput output{value, compareTensors(a, b, tolerance)};
+    if (!exact_.empty() && a.type() == b.type() && a.dims() == b.dims()) {
+      output.against = compareErrors(a, b, exact_[i], againstFrom_);
+    }
+    run.outputs.push_back(std::move(output));
   }
   if (json_) {
     runs_.push_back(toJSON(run));
@@ -153,6 +143,14 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
     printRun(run, textOut());
   }
   return toStatus(run);
+}
+
+Status CheckVerb::readExpected() {
+  auto wanted = ExpectedOutputs::read(expect_, entry_);
+  if (wanted) {
+    expected_ = std::move(*wanted);
+  }
+  return wanted.status();
 }
 
 /// Inputs and expected outputs of an artifact.
@@ -164,13 +162,8 @@ Status CheckVerb::readTensors() {
   if (!read) {
     return read.status();
   }
-  auto wanted = readOutputs(expect_, entry_);
-  if (!wanted) {
-    return wanted.status();
-  }
   inputs_ = std::move(*read);
-  expected_ = std::move(*wanted);
-  return Status();
+  return readExpected();
 }
 
 /// The artifact says what it takes, so it is loaded before the files.
@@ -184,7 +177,12 @@ Status CheckVerb::checkArtifact() {
     return loaded.status();
   }
   entry_ = *loaded->entry;
-  if (Status status = sessionFlags_.agree(readTensors()); !status.isOk()) {
+  Status status = sessionFlags_.agree(readTensors());
+  if (status.isOk() && !againstFrom_.empty()) {
+    status = readOptions();
+    status = status.isOk() ? readExact() : status;
+  }
+  if (!status.isOk()) {
     return status;
   }
   auto got = loaded->runWhole(inputs_);
@@ -232,40 +230,41 @@ Status CheckVerb::gatherInputs() {
   return drawn.status();
 }
 
-/// All of `model`, which came from `name`, on one device.
-divisi::Expected<LoadedEntry>
-CheckVerb::loadSingle(Compilation &model, const std::string &name,
-                      const PlanOptions &plan) const {
-  if (model.stage() > Stage::Plan) {
-    return Status(
-        ExitCode::Usage,
-        "'" + name + "' has been through the stage " +
-            stringifyStage(model.stage()).str() +
-            ", so it cannot be compared with one device; check the plan or the "
-            "model, or compile it and check the artifact with --expect");
-  }
-  PlanOptions single;
-  single.grid.devices = 1;
-  single.hostInstructionSet = plan.hostInstructionSet;
-  single.control = plan.control;
-  // Nobody asked for this plan, so that nothing is to be said of it.
-  single.control.onPlan = {};
-  return loadPlanned(model, single, sessionFlags_, /*isReference=*/true);
-}
-
 /// What the entry takes, and what is expected unless a file says so.
 Status CheckVerb::expectOf(const LoadedEntry &loaded) {
   entry_ = *loaded.entry;
   if (Status status = gatherInputs(); !status.isOk()) {
     return status;
   }
-  auto wanted =
-      expect_.empty() ? loaded.runWhole(inputs_) : readOutputs(expect_, entry_);
-  if (!wanted) {
-    return wanted.status();
+  if (!expect_.empty()) {
+    Status status = readExpected();
+    return status.isOk() ? readExact() : status;
   }
-  expected_ = std::move(*wanted);
-  return Status();
+  auto given = loaded.runWhole(inputs_);
+  if (!given) {
+    return given.status();
+  }
+  expected_ = ExpectedOutputs(entry_, std::move(*given));
+  return readExact();
+}
+
+/// With --against, what the float model gives on one device.
+Status CheckVerb::readExact() {
+  if (againstFrom_.empty()) {
+    return Status();
+  }
+  CompileOptions options = options_;
+  options.precision = {};
+  auto model = loadOriginal(againstFrom_, "--against", options, entry_);
+  auto loaded = model ? loadOne(**model, againstFrom_)
+                      : divisi::Expected<LoadedEntry>(model.status());
+  auto exact =
+      loaded ? runFloatModel(*loaded, entry_, inputs_, expected_.outputs())
+             : divisi::Expected<std::vector<rt::HostTensor>>(loaded.status());
+  if (exact) {
+    exact_ = std::move(*exact);
+  }
+  return exact.status();
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,8 +283,7 @@ static bool haveEqualRules(Compilation &a, Compilation &b) {
 /// compared with. What rules say keeps bits, has to by the reference kernels;
 /// others compute a function otherwise where it is fused. Where no rule was
 /// applied, there are no two programs, unless somebody has asked for them.
-Status CheckVerb::checkRewritten(Compilation &model, CompileOptions options,
-                                 const PlanOptions &plan) {
+Status CheckVerb::checkRewritten(Compilation &model) {
   bool isAsked =
       !beforeFrom_.empty() || planFlags_.rewrite.getNumOccurrences() > 0;
   std::unique_ptr<Compilation> before = model.copy();
@@ -296,22 +294,21 @@ Status CheckVerb::checkRewritten(Compilation &model, CompileOptions options,
   }
   model.setRewriteMode(RewriteMode::Off);
   if (!isAsked && haveEqualRules(*before, model)) {
-    auto loaded = loadSingle(model, input_, plan);
+    auto loaded = loadOne(model, input_);
     return loaded ? expectOf(*loaded) : loaded.status();
   }
-  auto after = loadSingle(model, input_, plan);
+  auto after = loadOne(model, input_);
   if (!after) {
     return after.status();
   }
   if (!beforeFrom_.empty()) {
-    auto read = loadBefore(beforeFrom_, std::move(options), *after->entry);
+    auto read = loadOriginal(beforeFrom_, "--before", options_, *after->entry);
     if (!read) {
       return read.status();
     }
     before = std::move(*read);
   }
-  auto loaded =
-      loadSingle(*before, beforeFrom_.empty() ? input_ : beforeFrom_, plan);
+  auto loaded = loadOne(*before, beforeFrom_.empty() ? input_ : beforeFrom_);
   Status status = loaded ? expectOf(*loaded) : loaded.status();
   auto old = rewrite::getRuleRecords(before->module());
   auto now = rewrite::getRuleRecords(model.module());
@@ -329,7 +326,7 @@ Status CheckVerb::checkRewritten(Compilation &model, CompileOptions options,
   run.rules = rewrite::appliedSince(*old, std::move(*now));
   bool isExact = !run.rules->empty() && expect_.empty() &&
                  sessionFlags_.backends == "reference" &&
-                 !rtol_.getNumOccurrences() && !atol_.getNumOccurrences() &&
+                 !toleranceFlags_.isGiven() &&
                  all_of(*run.rules, [](const rewrite::RuleRecord &rule) {
                    return rule.numericClass ==
                           rewrite::spell(rewrite::NumericClass::BitExact);
@@ -368,7 +365,8 @@ Status CheckVerb::checkRandomPlans() const {
 }
 
 /// The first that differs ends the check.
-Status CheckVerb::checkPlans(Compilation &model, PlanOptions plan) {
+Status CheckVerb::checkPlans(Compilation &model) {
+  PlanOptions plan = plan_;
   if (randomPlans_ == 0) {
     return checkPlan(model, plan, "the plan found");
   }
@@ -382,16 +380,25 @@ Status CheckVerb::checkPlans(Compilation &model, PlanOptions plan) {
   return status;
 }
 
+/// What the flags say of the program, which runs here, whatever the cluster
+/// has.
+Status CheckVerb::readOptions() {
+  auto options = gatherOptions(importFlags_, planFlags_);
+  if (options) {
+    options->deviceOf = nullptr;
+    options_ = std::move(*options);
+    plan_ = options_.plan;
+  }
+  return options.status();
+}
+
 /// One import for all plans.
 Status CheckVerb::checkModel() {
-  divisi::Expected<CompileOptions> options =
-      gatherOptions(importFlags_, planFlags_);
-  if (!options) {
-    return options.status();
+  Status status = readOptions();
+  if (status.isOk()) {
+    status = readGiven(options_.import);
   }
-  options->deviceOf = nullptr; // it runs here, whatever the cluster has
-  Status status = readGiven(options->import);
-  Compilation model(*options);
+  Compilation model(options_);
   if (status.isOk()) {
     // Random inputs have the same seed.
     status = loadInput(model, input_, command, planFlags_, &planFlags_.seed);
@@ -402,29 +409,30 @@ Status CheckVerb::checkModel() {
   if (!status.isOk()) {
     return status;
   }
-  PlanOptions plan = model.planOptions();
+  plan_ = model.planOptions();
   bool isToBeRewritten =
       model.stage() < Stage::Rewrite && model.rewriteMode() != RewriteMode::Off;
   if (isToBeRewritten || !beforeFrom_.empty()) {
-    status = checkRewritten(model, std::move(*options), plan);
+    status = checkRewritten(model);
   } else {
-    auto loaded = loadSingle(model, input_, plan);
+    auto loaded = loadOne(model, input_);
     status = loaded ? expectOf(*loaded) : loaded.status();
   }
-  return status.isOk() ? checkPlans(model, plan) : status;
+  return status.isOk() ? checkPlans(model) : status;
 }
 
 Status CheckVerb::run() {
   bool named = StringRef(input_).ends_with(".divisi");
-  Status status = readTolerance();
-  auto isDone = status.isOk() ? sessionFlags_.launch(*this, input_)
-                              : divisi::Expected<bool>(status);
+  auto tolerance = toleranceFlags_.read();
+  if (!tolerance) {
+    return tolerance.status();
+  }
+  tolerance_ = *tolerance;
+  auto isDone = sessionFlags_.launch(*this, input_);
   if (!isDone || *isDone) {
     return isDone.status();
   }
-  if (status.isOk()) {
-    status = isArtifact(input_) || named ? checkArtifact() : checkModel();
-  }
+  Status status = isArtifact(input_) || named ? checkArtifact() : checkModel();
   if (!runs_.empty()) {
     jsonOut() << formatv("{0:2}\n",
                          json::Value(json::Object{{"schema_version", 1},

@@ -75,22 +75,43 @@ divisi::Expected<LoadedEntry> divisi::loadPlanned(Compilation &model,
                     isReference ? RunBy::Each : RunBy::Processes);
 }
 
+divisi::Expected<LoadedEntry> divisi::loadSingle(Compilation &model,
+                                                 const std::string &name,
+                                                 const PlanOptions &plan,
+                                                 const SessionFlags &flags) {
+  if (model.stage() > Stage::Plan) {
+    return Status(
+        ExitCode::Usage,
+        "'" + name + "' has been through the stage " +
+            stringifyStage(model.stage()).str() +
+            ", so it cannot be compared with one device; check the plan or the "
+            "model, or compile it and check the artifact with --expect");
+  }
+  PlanOptions single;
+  single.grid.devices = 1;
+  single.hostInstructionSet = plan.hostInstructionSet;
+  single.control = plan.control;
+  // Nobody asked for this plan, so that nothing is to be said of it.
+  single.control.onPlan = {};
+  return loadPlanned(model, single, flags, /*isReference=*/true);
+}
+
 divisi::Expected<std::unique_ptr<Compilation>>
-divisi::loadBefore(const std::string &path, CompileOptions options,
-                   const rt::EntryInfo &after) {
+divisi::loadOriginal(const std::string &path, const std::string &flag,
+                     CompileOptions options, const rt::EntryInfo &other) {
   options.rewrite.mode = RewriteMode::Off;
   options.import.misfit = ExitCode::Invalid;
-  for (const rt::ValueInfo &input : after.inputs) {
+  for (const rt::ValueInfo &input : other.inputs) {
     options.import.inputs[input.name] = {input.dims, input.type};
   }
   if (llvm::StringRef(path).ends_with(".onnx")) {
     options.dataFiles.clear(); // They are those of dumps.
   }
-  auto before = std::make_unique<Compilation>(std::move(options));
-  if (Status status = before->load(path); !status.isOk()) {
-    return status.in("--before");
+  auto original = std::make_unique<Compilation>(std::move(options));
+  if (Status status = original->load(path); !status.isOk()) {
+    return status.in(flag);
   }
-  return before;
+  return original;
 }
 
 static std::string textOf(const std::vector<rt::ValueInfo> &values) {

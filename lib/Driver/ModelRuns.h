@@ -28,12 +28,20 @@ Expected<LoadedEntry> loadPlanned(Compilation &model, const PlanOptions &plan,
                                   const SessionFlags &flags,
                                   bool isReference = false);
 
-/// Imports or reads `path`, the program before it was rewritten to one that
-/// has the entry `after`, whose inputs say its shapes. `options` are those of
-/// the other. Fails as Compilation::load does.
-Expected<std::unique_ptr<Compilation>> loadBefore(const std::string &path,
-                                                  CompileOptions options,
-                                                  const rt::EntryInfo &after);
+/// The same of all of `model`, which came from `name`, on one device, for the
+/// instructions and under the control of `plan`. Fails with Usage where the
+/// model has been planned.
+Expected<LoadedEntry> loadSingle(Compilation &model, const std::string &name,
+                                 const PlanOptions &plan,
+                                 const SessionFlags &flags);
+
+/// Imports or reads `path`, which `flag` names: the program that another, which
+/// has the entry `other`, was made from, whose inputs say its shapes. `options`
+/// are those of the other. Fails as Compilation::load does.
+Expected<std::unique_ptr<Compilation>> loadOriginal(const std::string &path,
+                                                    const std::string &flag,
+                                                    CompileOptions options,
+                                                    const rt::EntryInfo &other);
 
 /// ExitCode::Invalid if two entries take or give other values.
 Status checkAlike(const rt::EntryInfo &before, const rt::EntryInfo &after);

@@ -395,11 +395,3 @@ divisi::readSomeInputs(ArrayRef<std::string> arguments,
   }
   return given;
 }
-
-divisi::Expected<std::vector<rt::HostTensor>>
-divisi::readOutputs(ArrayRef<std::string> arguments,
-                    const rt::EntryInfo &entry) {
-  auto tensors = readTensorArguments(arguments, "output");
-  return tensors ? rt::arrangeOutputs(entry, std::move(*tensors))
-                 : tensors.status();
-}

@@ -154,10 +154,6 @@ Expected<std::map<size_t, rt::HostTensor>>
 readSomeInputs(llvm::ArrayRef<std::string> arguments,
                const rt::EntryInfo &entry);
 
-/// Those of --expect, in the order of the outputs of `entry`.
-Expected<std::vector<rt::HostTensor>>
-readOutputs(llvm::ArrayRef<std::string> arguments, const rt::EntryInfo &entry);
-
 } // namespace divisi
 
 #endif // DIVISI_LIB_DRIVER_SESSIONS_H

@@ -36,8 +36,6 @@ DISPUTED = {
 # names, and where it is tried.
 OTHER_FORM = {
     "test_bernoulli": "other random numbers (endtoend/random_test.py)",
-    "test_nonmaxsuppression":
-        "rows with a count (endtoend/control_flow_test.py)",
 }
 
 

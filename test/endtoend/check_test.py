@@ -158,3 +158,166 @@ def test_codes_may_differ(divisi):
     check(divisi, "--rtol", 0.001, exits=DIFFERS)
     quantized(divisi, 0.1)
     assert "elements differ" in check(divisi, exits=DIFFERS).err
+
+
+def float_twin(divisi, weights=None):
+    """The model of quantized() before it was."""
+    model = onnx.load(divisi.path("m.onnx"))
+    graph = model.graph
+    del graph.node[:2]
+    graph.node[0].input[0] = "x"
+    if weights is not None:
+        next(w for w in graph.initializer if w.name == "w").CopyFrom(
+            onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(model, divisi.path("float.onnx"))
+    return onnx.numpy_helper.to_array(next(
+        w for w in graph.initializer if w.name == "w"))
+
+
+def test_against_the_float_model(divisi):
+    """What is 0.1 off the expected output is right where that is as far from
+    the float model's, and wrong where it is nearer."""
+    quantized(divisi, 0.1)
+    x, w = np.load(divisi.path("x.npy")), float_twin(divisi)
+    said = check(divisi, "--against", "float.onnx").out
+    assert re.search(r"equal\n  y  f32\[4, 8\]  the error is 0\.01\d* of the "
+                     r"norm of float\.onnx; that of what is expected 0\.1\d*, "
+                     r"allowed 0\.1[23]\d*\n", said)
+    [run] = json.loads(check(divisi, "--against", "float.onnx",
+                             "--json").out)["runs"]
+    against = run["outputs"][0]["against"]
+    own = 0.05 * np.round(x / np.float32(0.05)) @ w
+    off = np.linalg.norm(own - x @ w) / np.linalg.norm(x @ w)
+    assert against["model"] == "float.onnx"
+    assert against["error"] == pytest.approx(off, rel=1e-3)
+    assert against["allowed"] == pytest.approx(
+        1.25 * against["expected_error"] + 0.005)
+    # Expected is the float model's own output, and ours is no worse by 0.005.
+    np.savez(divisi.path("e.npz"), y=x @ w)
+    assert off > 0.006
+    said = check(divisi, "--against", "float.onnx", exits=DIFFERS).err
+    assert re.search(r"y: the error is 0\.01\d* of the norm of float\.onnx; "
+                     r"that of what is expected \S+, allowed 0\.005\n", said)
+    # Without --expect, one device is what is expected.
+    assert "of the norm of float.onnx" in divisi(
+        "check", "m.onnx", "--devices", 2, "--against", "float.onnx").out
+    divisi("compile", "m.onnx", "--devices", 2, "-o", "m.divisi")
+    divisi("check", "m.divisi", "--inputs", "x.npy", "--expect", "e.npz",
+           "--against", "float.onnx", exits=DIFFERS)
+
+
+def test_what_is_no_float_model(divisi):
+    quantized(divisi, 0)
+    float_twin(divisi)
+    model = onnx.load(divisi.path("float.onnx"))
+
+    def said(change):
+        other = onnx.ModelProto()
+        other.CopyFrom(model)
+        change(other.graph)
+        onnx.save(other, divisi.path("o.onnx"))
+        return check(divisi, "--against", "o.onnx", exits=CONTENT).err
+
+    def rename_output(graph):
+        graph.node[-1].output[0] = graph.output[0].name = "other"
+
+    def reduce(graph):
+        graph.node[-1].output[0] = "p"
+        graph.node.append(helper.make_node("ReduceMax", ["p"], ["y"]))
+        graph.output[0].CopyFrom(value("y", (1, 1)))
+
+    def add_input(graph):
+        graph.input.append(value("u", (8,)))
+        graph.node[-1].output[0] = "p"
+        graph.node.append(helper.make_node("Add", ["p", "u"], ["y"]))
+
+    assert ("--against: output 'y': the float model has none of that name; "
+            "give the float model that the quantized one was made from"
+            in said(rename_output))
+    assert ("--against: output 'y': the float model gives f32[1, 1], the "
+            "quantized one f32[4, 8]" in said(reduce))
+    assert ("--against: input 'u': the quantized model has none of that name"
+            in said(add_input))
+    assert "--against: cannot" in check(divisi, "--against", "no.onnx",
+                                        exits=3).err
+
+
+def test_integers_against_the_float_model(divisi):
+    """Of what is no float, the share that differs counts."""
+    quantized(divisi, 0)
+    float_twin(divisi)
+    for name in ("m.onnx", "float.onnx"):
+        model = onnx.load(divisi.path(name))
+        model.graph.node.append(helper.make_node(
+            "ArgMax", ["y"], ["best"], axis=1, keepdims=0))
+        model.graph.output[0].CopyFrom(
+            value("best", (4,), onnx.TensorProto.INT64))
+        onnx.save(model, divisi.path(name))
+    best = np.argmax(np.load(divisi.path("e.npz"))["y"], 1)
+    best[0] = (best[0] + 1) % 8
+    np.savez(divisi.path("e.npz"), best=best)
+    check(divisi, exits=DIFFERS)
+    assert ("best  i64[4]  the error is 0 of the elements of float.onnx; that "
+            "of what is expected 0.25, allowed 0.318"
+            in check(divisi, "--against", "float.onnx").out)
+
+
+@pytest.fixture
+def positive(divisi):
+    """Where x is above 0: the rows of indices, and the values there."""
+    INT = onnx.TensorProto.INT64
+    graph = helper.make_graph(
+        [helper.make_node("Constant", [], ["zero"], value_float=0.0),
+         helper.make_node("Greater", ["x", "zero"], ["above"]),
+         helper.make_node("NonZero", ["above"], ["at"]),
+         helper.make_node("Transpose", ["at"], ["rows"]),
+         helper.make_node("GatherND", ["x", "rows"], ["picked"])], "g",
+        [value("x", (2, 3))],
+        [value("rows", ("n", 2), INT), value("picked", ("n",))])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20)]), divisi.path("m.onnx"))
+    np.save(divisi.path("x.npy"), X)
+    return divisi
+
+
+def test_counted_rows(positive):
+    """Expected tensors have the rows that count, and no count."""
+    rows, picked = np.argwhere(X > 0), X[X > 0]
+
+    def said(exits=0, **expected):
+        np.savez(positive.path("e.npz"), **expected)
+        result = check(positive, exits=exits)
+        return result.err if exits else result.out
+
+    assert said(rows=rows, picked=picked).endswith(
+        "the plan found: equal\n"
+        "  rows  i64[4, 2]  largest error 0, allowed 0\n"
+        "  picked  f32[4]  largest error 0, allowed 0.101\n")
+    # Each of the counts may be given, and the zeros with it.
+    whole = np.concatenate([picked, np.float32([0, 0])])
+    assert said(**{"rows": rows, "picked": whole,
+                   "picked.count": np.int64(4)}).count(" error 0, allowed ") == 6
+    assert "picked.count: 1 of 1 elements differ; at [] got 4, expected 3" in (
+        said(DIFFERS, **{"rows": rows, "picked": whole,
+                         "picked.count": np.int64(3)}))
+    assert "  picked: 1 of 4 elements differ" in said(
+        DIFFERS, rows=rows, picked=picked + np.float32([0, 1, 0, 0]))
+    assert "rows: got i64[4, 2], expected i64[3, 2]" in said(
+        DIFFERS, rows=rows[:3], picked=picked)
+    # As many as there can be are too many, be they zeros or not.
+    assert "picked: got f32[4], expected f32[6]" in said(
+        DIFFERS, rows=rows, picked=whole)
+    assert "output 'picked': got f32[7], expected f32[6]" in said(
+        CONTENT, rows=rows, picked=np.zeros(7, np.float32))
+    assert "output 'rows': got i64[3, 1], expected i64[6, 2]" in said(
+        CONTENT, rows=rows[:3, :1], picked=picked)
+    assert "'picked'" in said(CONTENT, rows=rows)
+
+
+def test_counted_rows_of_none(positive):
+    np.save(positive.path("x.npy"), -np.abs(X))
+    np.savez(positive.path("e.npz"), np.zeros((0, 2), np.int64),
+             np.zeros(0, np.float32))
+    assert "picked  f32[0]" in check(positive).out
+    positive("compile", "m.onnx", "--devices", 3, "-o", "m.divisi")
+    positive("check", "m.divisi", "--inputs", "x.npy", "--expect", "e.npz")
