@@ -152,9 +152,8 @@ static LogicalResult reshapeBeforeTranspose(ReshapeOp op,
     llvm::append_range(shape, source);
     for (int64_t dim = 0, next = 0; dim < int64_t(to.size()); ++dim) {
       const auto *at = llvm::find(*kept, dim);
-      permutation.push_back(at == kept->end()
-                                ? next++
-                                : added + order[at - kept->begin()]);
+      permutation.push_back(
+          at == kept->end() ? next++ : added + order[at - kept->begin()]);
     }
   }
   auto first =
@@ -183,6 +182,30 @@ static LogicalResult sliceBeforeTranspose(SliceOp op,
   part->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   replaceKeepingAttributes<TransposeOp>(rewriter, op, part.getResult(),
                                         transpose.getPermutation());
+  return success();
+}
+
+/// So that the transpose of what it is inserted into meets its inverse, and a
+/// slice of a global is written where that rests:
+///
+///   transpose(insert(transpose(x), slice))  ->  insert(x, transpose(slice))
+static LogicalResult transposeBeforeInsert(TransposeOp op,
+                                           PatternRewriter &rewriter) {
+  auto insert = op.getX().getDefiningOp<InsertOp>();
+  if (!insert || !insert->hasOneUse() || !isPlain(insert) || !isPlain(op) ||
+      !insert.getX().getDefiningOp<TransposeOp>()) {
+    return rewriter.notifyMatchFailure(op, "no plain insertion of one use into "
+                                           "what is transposed");
+  }
+  SmallVector<int64_t> order(op.getPermutation());
+  auto x = TransposeOp::create(rewriter, op.getLoc(), insert.getX(), order);
+  auto slice =
+      TransposeOp::create(rewriter, op.getLoc(), insert.getSlice(), order);
+  auto axis = llvm::find(order, int64_t(insert.getAxis())) - order.begin();
+  auto made = InsertOp::create(rewriter, insert.getLoc(), x, slice,
+                               insert.getOffset(), axis);
+  made->setDiscardableAttrs(insert->getDiscardableAttrDictionary());
+  rewriter.replaceOp(op, made);
   return success();
 }
 
@@ -382,6 +405,7 @@ void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add(reshapeBeforeTranspose);
   patterns.add(sliceBeforeTranspose);
   patterns.add(transposeBeforeCast);
+  patterns.add(transposeBeforeInsert);
   addAbsorption(patterns);
 }
 

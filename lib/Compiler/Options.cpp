@@ -106,6 +106,20 @@ static Status addShapes(const GivenOptions &given, ImportOptions &options) {
   return Status();
 }
 
+/// A '*' in both names, or in none.
+static Status addStates(const GivenOptions &given, ImportOptions &options) {
+  for (const std::string &text : given.states) {
+    auto parts = splitAssignment(text);
+    size_t stars = parts ? StringRef(parts->first).count('*') : 2;
+    if (stars > 1 || StringRef(parts->second).count('*') != stars) {
+      return usage("--state", text,
+                   "INPUT=OUTPUT, or one * in both, as in past.*=present.*");
+    }
+    options.states.emplace_back(parts->first, parts->second);
+  }
+  return Status();
+}
+
 std::vector<ImportOptions::Given>
 divisi::labelledShapes(ArrayRef<rt::GivenTensor> tensors) {
   std::vector<ImportOptions::Given> shapes;
@@ -318,6 +332,7 @@ divisi::checkOptions(const GivenOptions &given) {
   Status statuses[] = {
       addWeights(given, options.emit),
       addShapes(given, options.import),
+      addStates(given, options.import),
       addRewriting(given, options.rewrite),
       addPlan(given, options.plan),
       addMicroBatches(given, options),

@@ -51,6 +51,11 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
                     cl::value_desc("FILE.npz"),
                     cl::desc("the same for every input that has a tensor of "
                              "its name in the file")),
+      states("state", cl::sub(verb), on(ActsOn::Import),
+             cl::value_desc("INPUT=OUTPUT"),
+             cl::desc("a run takes this input from the run before, whose "
+                      "output it is (a cache): devices keep it; one * in both "
+                      "stands for the same text")),
       maxTripCount("max-trip-count", cl::sub(verb), on(ActsOn::Import),
                    cl::value_desc("N"),
                    cl::desc("the most steps of a loop whose number of steps "
@@ -87,6 +92,7 @@ void ImportFlags::fill(GivenOptions &options) const {
   options.data = textsOf(data);
   options.dims = textsOf(dims);
   options.shapes = textsOf(shapes);
+  options.states = textsOf(states);
   if (maxTripCount.getNumOccurrences()) {
     options.maxTripCount = maxTripCount.getValue();
   }

@@ -9,6 +9,7 @@
 #include "Console.h"
 #include "OutputFlag.h"
 #include "Outputs.h"
+#include "RunSequence.h"
 #include "Sessions.h"
 #include "TensorArguments.h"
 #include "Verbs.h"
@@ -34,15 +35,19 @@ namespace {
 
 class RunVerb : public Verb {
 public:
-  RunVerb() : Verb("run") { sessionFlags_.alike.add(repeat_); }
+  RunVerb() : Verb("run") {
+    sessionFlags_.alike.add(repeat_);
+    sessionFlags_.alike.add(sequence_);
+  }
   Status run() override;
 
 private:
   using Tensors = std::vector<rt::HostTensor>;
 
   Status checkFiles() const;
+  divisi::Expected<RunSequence> readRuns(const rt::EntryInfo &entry) const;
   divisi::Expected<Tensors> runAll(const LoadedEntry &loaded,
-                                   const Tensors &inputs);
+                                   RunSequence &runs);
   Status writeOutputs(const rt::EntryInfo &entry,
                       std::vector<rt::HostTensor> &outputs);
   Status writeTimes();
@@ -66,6 +71,10 @@ private:
                            cl::init(1),
                            cl::desc("run N times; state persists between runs, "
                                     "the last outputs are written")};
+  cl::opt<bool> sequence_{
+      "sequence", cl::sub(command), on(ActsOn::Run),
+      cl::desc("run once for each index of one more dim that inputs have in "
+               "front, as outputs then have; state persists between runs")};
   cl::opt<std::string> timing_{
       "timing-json", cl::sub(command), on(ActsOn::Answer),
       cl::value_desc("FILE"),
@@ -305,6 +314,11 @@ Status RunVerb::run() {
   if (repeat_ < 1) {
     return Status(ExitCode::Usage, "--repeat must be at least 1");
   }
+  if (sequence_ && repeat_.getNumOccurrences() != 0) {
+    return Status(ExitCode::Usage, "--sequence says by its inputs how often "
+                                   "to run, and --repeat, too; give one of "
+                                   "them");
+  }
   if (Status status = checkFiles(); !status.isOk()) {
     return status;
   }
@@ -328,15 +342,15 @@ Status RunVerb::run() {
     noteState(*loaded);
     noteCollectives(*loaded);
   }
-  auto tensors = status.isOk() ? readInputs(inputs_, *loaded->entry)
-                               : divisi::Expected<Tensors>(status);
-  if (status = sessionFlags_.agree(tensors.status()); !status.isOk()) {
+  auto runs = status.isOk() ? readRuns(*loaded->entry)
+                            : divisi::Expected<RunSequence>(status);
+  if (status = sessionFlags_.agree(runs.status()); !status.isOk()) {
     return status;
   }
   if (verbose_) {
-    noteInputs(*loaded, *tensors);
+    noteInputs(*loaded, runs->tensors());
   }
-  auto outputs = runAll(*loaded, *tensors);
+  auto outputs = runAll(*loaded, *runs);
   status = outputs.status();
   if (verbose_ && status.isOk()) {
     // Whether work is given as one, and how devices meet: others have a say.
@@ -358,22 +372,41 @@ Status RunVerb::run() {
   return status.isOk() && sessionFlags_.isFirst() ? writeTimes() : status;
 }
 
-/// The outputs of the last of all repetitions, each of which is timed.
+divisi::Expected<RunSequence>
+RunVerb::readRuns(const rt::EntryInfo &entry) const {
+  if (sequence_) {
+    return RunSequence::read(inputs_, entry);
+  }
+  auto inputs = readInputs(inputs_, entry);
+  return inputs ? divisi::Expected(RunSequence::single(std::move(*inputs)))
+                : divisi::Expected<RunSequence>(inputs.status());
+}
+
+/// The outputs of a sequence, or of the last of all repetitions. Each run is
+/// timed.
 divisi::Expected<RunVerb::Tensors> RunVerb::runAll(const LoadedEntry &loaded,
-                                                   const Tensors &inputs) {
-  Tensors last;
-  for (int64_t i = 0; i < repeat_; ++i) {
+                                                   RunSequence &runs) {
+  int64_t count = sequence_ ? runs.size() : repeat_.getValue();
+  for (int64_t i = 0; i < count; ++i) {
+    auto inputs = runs.inputs(i);
+    if (!inputs) {
+      return inputs.status();
+    }
     auto begin = std::chrono::steady_clock::now();
-    auto outputs = loaded.run(inputs);
+    auto outputs = loaded.run(*inputs);
     times_.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(
                          std::chrono::steady_clock::now() - begin)
                          .count());
-    if (!outputs) {
-      return outputs;
+    if (outputs && (sequence_ || i + 1 == count)) {
+      outputs = loaded.collect(std::move(*outputs));
     }
-    last = std::move(*outputs);
+    Status status =
+        outputs ? runs.add(i, std::move(*outputs)) : outputs.status();
+    if (!status.isOk()) {
+      return status;
+    }
   }
-  return loaded.collect(std::move(last));
+  return runs.takeOutputs();
 }
 
 std::unique_ptr<Verb> divisi::makeRunVerb() {

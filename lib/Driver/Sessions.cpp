@@ -358,6 +358,21 @@ divisi::readInputs(ArrayRef<std::string> arguments,
                  : tensors.status();
 }
 
+divisi::Expected<std::vector<size_t>>
+divisi::matchInputs(ArrayRef<rt::GivenTensor> tensors,
+                    const rt::EntryInfo &entry, bool needsAll) {
+  std::vector<rt::TensorLabel> labels;
+  for (const rt::GivenTensor &tensor : tensors) {
+    labels.push_back(tensor.label);
+  }
+  std::vector<rt::TensorSlot> slots;
+  for (const rt::ValueInfo &input : entry.inputs) {
+    slots.push_back({input.name, rt::describe(input.type, input.dims)});
+  }
+  return rt::matchLabels(labels, slots, "inputs of entry '" + entry.name + "'",
+                         ExitCode::Invalid, needsAll);
+}
+
 divisi::Expected<std::map<size_t, rt::HostTensor>>
 divisi::readSomeInputs(ArrayRef<std::string> arguments,
                        const rt::EntryInfo &entry) {
@@ -365,17 +380,7 @@ divisi::readSomeInputs(ArrayRef<std::string> arguments,
   if (!tensors) {
     return tensors.status();
   }
-  std::vector<rt::TensorLabel> labels;
-  for (const rt::GivenTensor &tensor : *tensors) {
-    labels.push_back(tensor.label);
-  }
-  std::vector<rt::TensorSlot> slots;
-  for (const rt::ValueInfo &input : entry.inputs) {
-    slots.push_back({input.name, rt::describe(input.type, input.dims)});
-  }
-  auto slotOf =
-      rt::matchLabels(labels, slots, "inputs of entry '" + entry.name + "'",
-                      ExitCode::Invalid, /*needsAll=*/false);
+  auto slotOf = matchInputs(*tensors, entry, /*needsAll=*/false);
   if (!slotOf) {
     return slotOf.status();
   }

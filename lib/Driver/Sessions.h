@@ -11,6 +11,7 @@
 
 #include "Verbs.h"
 #include "divisi/Support/Status.h"
+#include "divisi/runtime/core/GivenTensors.h"
 #include "divisi/runtime/core/Session.h"
 #include "divisi/runtime/launch/Processes.h"
 
@@ -148,6 +149,12 @@ Status checkRanges(int threads, int64_t timeout);
 /// without inputs needs none.
 Expected<std::vector<rt::HostTensor>>
 readInputs(llvm::ArrayRef<std::string> arguments, const rt::EntryInfo &entry);
+
+/// The index of the input that each of `tensors` is for. Fails as
+/// rt::matchLabels does.
+Expected<std::vector<size_t>>
+matchInputs(llvm::ArrayRef<rt::GivenTensor> tensors, const rt::EntryInfo &entry,
+            bool needsAll);
 
 /// The same where others come from elsewhere: by the index of the input.
 Expected<std::map<size_t, rt::HostTensor>>

@@ -289,21 +289,6 @@ mlir::Value Emitter::materialize(const Tensor &tensor) {
   return tensor->value;
 }
 
-/// A matrix of one half twice is read as its half, and is none of these.
-void Emitter::update(const Tensor &parameter, const Tensor &value) {
-  if (!bodies_.empty()) {
-    return fail(ExitCode::Unsupported,
-                "it updates its statistics in a branch or loop that data "
-                "decides on; export it for inference, or outside of that");
-  }
-  mlir::Value before = materialize(parameter), after = materialize(value);
-  if (!status_.isOk()) {
-    return;
-  }
-  auto read = before.getDefiningOp<nn::ReadOp>();
-  nn::UpdateOp::create(builder_, location_, read.getGlobalAttr(), after);
-}
-
 //===----------------------------------------------------------------------===//
 // Operators
 //===----------------------------------------------------------------------===//

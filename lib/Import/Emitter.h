@@ -138,8 +138,15 @@ public:
   bool isAbsent(const Tensor &tensor) const;
   /// The value in IR, made when first asked for; null after a failure.
   mlir::Value materialize(const Tensor &tensor);
-  /// Lets `parameter`, which lies in the file, have that value after a run.
-  void update(const Tensor &parameter, const Tensor &value);
+  /// What the run before has left in a new global called `wanted`: at first
+  /// the bytes of `initial`, or zeros.
+  Tensor state(const std::string &wanted, rt::DType type, const rt::Dims &dims,
+               const OnnxTensor *initial = nullptr);
+  /// Whether that is the value of a state at entry.
+  bool isState(const Tensor &tensor) const;
+  /// Lets `global`, a state or a parameter that lies in the file, have that
+  /// value after a run.
+  void update(const Tensor &global, const Tensor &value);
 
   /// Says that of `tensor` the first `count` indices of `dim` count.
   void countRows(const Tensor &tensor, int64_t dim, const Tensor &count);
@@ -234,6 +241,9 @@ public:
   /// [..] of them all in row-major order.
   Tensor mergeIndices(const Tensor &indices, const rt::Dims &dims,
                       int64_t first);
+  /// `x` with `slice` from the index `at` of dim `axis` on, a scalar.
+  Tensor insert(const Tensor &x, const Tensor &slice, const Tensor &at,
+                int64_t axis);
   /// `stack` with `row` at the index `at` of dim `axis`, a scalar of i64.
   Tensor insertRow(const Tensor &stack, const Tensor &row, const Tensor &at,
                    int64_t axis);

@@ -8,10 +8,7 @@
 
 #include "Emitter.h"
 
-#include "dialects/NN/Bodies.h"
-
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 using namespace divisi;
@@ -329,12 +326,16 @@ Tensor Emitter::mergeIndices(const Tensor &indices, const rt::Dims &dims,
   return flat;
 }
 
+Tensor Emitter::insert(const Tensor &x, const Tensor &slice, const Tensor &at,
+                       int64_t axis) {
+  return emit("insert", {x, slice, at}, {{"axis", axis}}, x->type, x->dims);
+}
+
 Tensor Emitter::insertRow(const Tensor &stack, const Tensor &row,
                           const Tensor &at, int64_t axis) {
   rt::Dims dims = row->dims;
   dims.insert(dims.begin() + axis, 1);
-  return emit("insert", {stack, reshape(row, dims), at}, {{"axis", axis}},
-              stack->type, stack->dims);
+  return insert(stack, reshape(row, dims), at, axis);
 }
 
 Tensor Emitter::gather(const Tensor &data, const Tensor &indices, int64_t axis,
@@ -346,36 +347,4 @@ Tensor Emitter::gather(const Tensor &data, const Tensor &indices, int64_t axis,
   return emit("gather", {data, indices},
               {{"axis", axis}, {"batch_dims", batchDims}}, data->type,
               std::move(dims));
-}
-
-/// A state counts the runs of the step.
-Tensor Emitter::random(const rt::Dims &dims, std::optional<double> seed,
-                       int64_t stream) {
-  auto function =
-      mlir::cast<mlir::FunctionOpInterface>(builder_.getBlock()->getParentOp());
-  if (nn::isBody(function)) {
-    fail(ExitCode::Unsupported,
-         "it draws random numbers in a body; move it out");
-    return argument(nullptr, DType::F32, dims);
-  }
-  // Of the model's seeds no bit is lost, and none is that of the others.
-  int64_t bits = seed ? std::bit_cast<int64_t>(*seed) ^ (int64_t(1) << 62) : 0;
-  Tensor key = integer(seed_ ^ bits);
-  if (!runs_) {
-    std::string name = uniqueName("random.runs");
-    auto type = mlir::RankedTensorType::get({}, builder_.getI64Type());
-    mlir::OpBuilder globals(function);
-    nn::GlobalOp::create(
-        globals, location_, builder_.getStringAttr(name),
-        nn::GlobalKindAttr::get(module_.getContext(), nn::GlobalKind::State),
-        mlir::TypeAttr::get(type), mlir::StringAttr(), mlir::IntegerAttr(),
-        mlir::IntegerAttr(), builder_.getUnitAttr());
-    auto symbol = mlir::FlatSymbolRefAttr::get(module_.getContext(), name);
-    runs_ = argument(nn::ReadOp::create(builder_, location_, type, symbol),
-                     DType::I64, {});
-    Tensor next = binary("add", runs_, scalar(DType::I64, 1));
-    nn::UpdateOp::create(builder_, location_, symbol, materialize(next));
-  }
-  return emit("random", {key, runs_}, {{"stream", seed ? stream : streams_++}},
-              DType::F32, dims);
 }

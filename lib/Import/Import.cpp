@@ -17,12 +17,23 @@
 
 using namespace divisi;
 
+namespace {
+
+/// What --state names, and the values that these have at entry.
+struct States {
+  std::vector<StatePair> pairs;
+  std::map<std::string, mlir::Value> reads; ///< By their inputs.
+};
+
+} // namespace
+
 static mlir::Type tensorType(mlir::MLIRContext &context, rt::DType type,
                              const rt::Dims &dims) {
   return mlir::RankedTensorType::get(dims, toMLIRType(&context, type));
 }
 
-/// @forward with one argument per input and an open body. A constant is none.
+/// @forward with one argument per input and an open body. Constants and states
+/// are none.
 static mlir::func::FuncOp
 createFunction(mlir::ModuleOp module, const std::vector<InputShape> &inputs) {
   mlir::MLIRContext &context = *module.getContext();
@@ -31,7 +42,7 @@ createFunction(mlir::ModuleOp module, const std::vector<InputShape> &inputs) {
   std::vector<mlir::Type> types;
   std::vector<std::string> names;
   for (const InputShape &input : inputs) {
-    if (!input.constant) {
+    if (!input.constant && !input.state) {
       types.push_back(tensorType(context, input.type, input.dims));
       names.push_back(input.name);
     }
@@ -46,11 +57,12 @@ createFunction(mlir::ModuleOp module, const std::vector<InputShape> &inputs) {
   return function;
 }
 
-/// Ends the body with a return of `results` and says so in the signature.
+/// Ends the body with a return of `results`, but for the next values of states,
+/// and says so in the signature.
 static Status finishFunction(mlir::func::FuncOp function,
                              const OnnxGraph &graph,
                              const std::vector<Tensor> &results,
-                             Emitter &emitter) {
+                             const States &states, Emitter &emitter) {
   std::vector<mlir::Value> values;
   std::vector<std::string> names;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -59,6 +71,9 @@ static Status finishFunction(mlir::func::FuncOp function,
   }
   Status status =
       countRows(emitter.builder(), emitter.countedRows(), values, names);
+  status = status.isOk() ? updateStates(emitter.builder(), states.pairs,
+                                        states.reads, values, names)
+                         : status;
   if (!status.isOk()) {
     return status;
   }
@@ -79,7 +94,13 @@ static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(const OnnxModel &model, const ImportOptions &options,
             mlir::MLIRContext &context, GlobalStore &store) {
   context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
-  auto inputs = resolveInputs(model.graph, options);
+  States states;
+  auto pairs = resolveStates(model.graph, options);
+  if (!pairs) {
+    return pairs.status();
+  }
+  states.pairs = std::move(*pairs);
+  auto inputs = resolveInputs(model.graph, options, states.pairs);
   std::string where = "'" + model.path + "'";
   if (!inputs) {
     // What the command line lacks is not the file's.
@@ -103,17 +124,25 @@ importModel(const OnnxModel &model, const ImportOptions &options,
       arguments[input.name] = emitter.constant(*input.constant);
       continue;
     }
-    mlir::Value value = function.getArgument(next++);
-    arguments[input.name] =
-        input.unsupported.empty()
-            ? emitter.argument(value, input.type, input.dims)
-            : importer.missingInput(unsupportedPlace(input));
+    mlir::Value value =
+        input.state ? mlir::Value() : function.getArgument(next++);
+    Tensor &argument = arguments[input.name];
+    if (!input.unsupported.empty()) {
+      argument = importer.missingInput(unsupportedPlace(input));
+    } else if (input.state) {
+      argument = emitter.state(input.name, input.type, input.dims,
+                               input.state->initial);
+      states.reads[input.name] = argument->value;
+    } else {
+      argument = emitter.argument(value, input.type, input.dims);
+    }
   }
   auto results = importer.run(arguments);
   if (!results) {
     return results.status().in(where);
   }
-  Status finished = finishFunction(function, model.graph, *results, emitter);
+  Status finished =
+      finishFunction(function, model.graph, *results, states, emitter);
   if (!finished.isOk()) {
     return finished.in(where);
   }

@@ -237,6 +237,22 @@ static bool isWhole(Emitter &emit, const CacheLengths &lengths) {
   return result;
 }
 
+/// `past`, a state, with `now` behind what each row has. What lies behind that
+/// stays, as in ONNX Runtime where past and present share their memory; nobody
+/// sees it.
+static Tensor writeRows(Emitter &emit, const Tensor &past, const Tensor &now,
+                        const CacheLengths &lengths) {
+  rt::Dims rows = {now->dims[0], now->dims[1], now->dims[2]};
+  if (rows[0] == 1) {
+    return emit.insert(past, now, emit.reshape(lengths.past, {}), 2);
+  }
+  Tensor at = emit.binary("add", emit.reshape(lengths.past, {rows[0], 1, 1}),
+                          emit.iota(DType::I64, {1, 1, rows[2]}, 2));
+  return emit.emit("scatter", {past, emit.expand(at, rows), now},
+                   {{"batch_dims", int64_t{2}}, {"kind", std::string("set")}},
+                   past->type, past->dims);
+}
+
 /// Input `i`, a past of [batch, heads, length, depth], with `now` where each
 /// row's own past ends, and zeros behind.
 static Tensor intoCache(NodeImporter &node, size_t i, const Tensor &now,
@@ -245,6 +261,9 @@ static Tensor intoCache(NodeImporter &node, size_t i, const Tensor &now,
   if (lengths.isFirst()) {
     return emit.pad(now, {0, 0, 0, 0}, {0, 0, lengths.present - lengths.now, 0},
                     0);
+  }
+  if (emit.isState(node.input(i)) && lengths.present == lengths.before) {
+    return writeRows(emit, node.input(i), now, lengths);
   }
   Tensor both = behindPast(node, node.input(i), now);
   bool grows = lengths.present == lengths.before + lengths.now;

@@ -70,6 +70,24 @@ static Tensor flatIndex(Emitter &emit, const Tensor &indices, int64_t axis,
   return flat;
 }
 
+/// The one index that `indices` repeat everywhere, as a scalar; null if they
+/// are several, or not known to be one.
+static Tensor soleIndex(Emitter &emit, const Tensor &indices) {
+  if (indices->count() == 1) {
+    return emit.reshape(indices, {});
+  }
+  auto repeated = indices->value
+                      ? indices->value.getDefiningOp<nn::BroadcastOp>()
+                      : nn::BroadcastOp();
+  if (!repeated || repeated.getX().getType().getNumElements() != 1) {
+    return nullptr;
+  }
+  mlir::ArrayRef<int64_t> shape = repeated.getX().getType().getShape();
+  return emit.reshape(emit.argument(repeated.getX(), indices->type,
+                                    rt::Dims(shape.begin(), shape.end())),
+                      {});
+}
+
 /// Every other dim of the data is a batch of its own, if the updates have all
 /// of it; else the tensor is one line.
 static void importScatterElements(NodeImporter &node) {
@@ -104,6 +122,11 @@ static void importScatterElements(NodeImporter &node) {
                 emit.reshape(updates, some), 0, kind);
     return node.setResult(0, emit.reshape(line, data->dims));
   }
+  if (kind == "set" && indices->dims[static_cast<size_t>(axis)] == 1) {
+    if (Tensor index = soleIndex(emit, indices)) {
+      return node.setResult(0, emit.insert(data, updates, index, axis));
+    }
+  }
   Ints there = axisLast(rank, axis, /*back=*/false);
   Tensor result =
       scatter(node, emit.transpose(data, there), emit.transpose(indices, there),
@@ -132,8 +155,15 @@ static void importScatterND(NodeImporter &node) {
                                    data->dims.begin() + width, int64_t{1},
                                    std::multiplies<>())};
   dims.insert(dims.end(), data->dims.begin() + width, data->dims.end());
-  Tensor result =
-      scatter(node, emit.reshape(data, dims), flat, updates, 0, kindOf(node));
+  Tensor rows = emit.reshape(data, dims), result;
+  if (kindOf(node) == "set" && flat->count() == 1 && dims[0] > 0) {
+    rt::Dims row = dims;
+    row[0] = 1;
+    result = emit.insert(rows, emit.reshape(updates, row),
+                         emit.reshape(flat, {}), 0);
+  } else {
+    result = scatter(node, rows, flat, updates, 0, kindOf(node));
+  }
   node.setResult(0, emit.reshape(result, data->dims));
 }
 
@@ -152,8 +182,7 @@ static void importTensorScatter(NodeImporter &node) {
                         std::to_string(update->rank()) +
                         " for a cache of rank " + std::to_string(rank));
   }
-  int64_t batch = cache->dims[0],
-          rows = update->dims[static_cast<size_t>(axis)];
+  int64_t rows = update->dims[static_cast<size_t>(axis)];
   int64_t extent = cache->dims[static_cast<size_t>(axis)];
   Tensor row = emit.iota(DType::I64, {1, rows}, 1);
   if (node.hasInput(2)) {
@@ -165,19 +194,14 @@ static void importTensorScatter(NodeImporter &node) {
                       emit.scalar(DType::I64, static_cast<double>(extent)),
                       {{"fmod", int64_t{0}}});
   }
-  row = emit.expand(row, {batch, rows});
-  // The axis to the second place, behind the batch.
-  Ints there(static_cast<size_t>(rank)), back;
-  std::iota(there.begin(), there.end(), 0);
-  std::rotate(there.begin() + 1, there.begin() + axis,
-              there.begin() + axis + 1);
-  back = there;
-  for (size_t d = 0; d < there.size(); ++d) {
-    back[static_cast<size_t>(there[d])] = static_cast<int64_t>(d);
-  }
-  Tensor result = scatter(node, emit.transpose(cache, there), row,
-                          emit.transpose(update, there), 1, "set");
-  node.setResult(0, emit.transpose(result, back));
+  // All dims before the axis are batches, so that nothing is transposed.
+  rt::Dims line(cache->dims.begin(), cache->dims.begin() + axis), at = line;
+  line.push_back(rows);
+  std::fill(at.begin() + 1, at.end(), 1);
+  at[0] = row->dims[0];
+  at.push_back(rows);
+  row = emit.expand(emit.reshape(row, at), line);
+  node.setResult(0, scatter(node, cache, row, update, axis, "set"));
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,8 @@
 #include "OnnxTypes.h"
 #include "divisi/Support/CheckedMath.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <set>
 
@@ -20,8 +22,10 @@ namespace {
 
 class Resolver {
 public:
-  Resolver(const OnnxGraph &graph, const ImportOptions &options)
-      : graph_(graph), options_(options), symbols_(options.dims) {
+  Resolver(const OnnxGraph &graph, const ImportOptions &options,
+           const std::vector<StatePair> &states)
+      : graph_(graph), options_(options), states_(states),
+        symbols_(options.dims) {
     for (const OnnxTensor &tensor : graph.initializers) {
       provided_.insert(tensor.name);
     }
@@ -49,6 +53,7 @@ private:
 
   const OnnxGraph &graph_;
   const ImportOptions &options_;
+  const std::vector<StatePair> &states_;
   std::set<std::string> provided_;
   std::map<std::string, int64_t> symbols_;
   /// What is given of whole inputs: --shape, else the tensors.
@@ -71,9 +76,11 @@ template <typename Names> static std::string quoteAll(const Names &names) {
   return text;
 }
 
-/// Whether options say of which shape or value the input `name` is.
+/// Whether options say of which shape or value the input `name` is, or that it
+/// is a state.
 bool Resolver::isGiven(const std::string &name) const {
   return options_.inputs.count(name) || options_.constants.count(name) ||
+         findState(states_, name) ||
          std::any_of(options_.tensors.begin(), options_.tensors.end(),
                      [&](const ImportOptions::Given &given) {
                        return given.label.name == name;
@@ -160,7 +167,13 @@ Status Resolver::matchTensors() {
   }
   std::vector<rt::TensorSlot> slots;
   for (const OnnxValueInfo &input : graph_.inputs) {
-    if (!provided_.count(input.name) && !options_.constants.count(input.name)) {
+    // Without a name, tensors are for what a run takes.
+    bool isTaken = !findState(states_, input.name) ||
+                   llvm::any_of(labels, [&](const auto &label) {
+                     return label.name == input.name;
+                   });
+    if (isTaken && !provided_.count(input.name) &&
+        !options_.constants.count(input.name)) {
       slots.push_back({input.name, describe(input)});
     }
   }
@@ -249,6 +262,7 @@ Status Resolver::resolve(const OnnxValueInfo &input,
       it != options_.constants.end()) {
     shape.constant = &it->second;
   }
+  shape.state = findState(states_, input.name);
   auto given = given_.find(input.name);
   bool isGiven = given != given_.end();
   if (isGiven && given->second.type && *given->second.type != shape.type) {
@@ -338,6 +352,7 @@ UnsupportedPlace divisi::unsupportedPlace(const InputShape &input) {
 }
 
 Expected<std::vector<InputShape>>
-divisi::resolveInputs(const OnnxGraph &graph, const ImportOptions &options) {
-  return Resolver(graph, options).run();
+divisi::resolveInputs(const OnnxGraph &graph, const ImportOptions &options,
+                      const std::vector<StatePair> &states) {
+  return Resolver(graph, options, states).run();
 }

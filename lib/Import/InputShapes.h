@@ -10,6 +10,7 @@
 #define DIVISI_LIB_IMPORT_INPUTSHAPES_H
 
 #include "OnnxModel.h"
+#include "StatePairs.h"
 #include "Unsupported.h"
 #include "divisi/Import/Import.h"
 
@@ -24,16 +25,20 @@ struct InputShape {
   std::string unsupported;
   /// What ImportOptions::constants give for it, or null.
   const rt::HostTensor *constant = nullptr;
+  /// Of `states`, or null.
+  const StatePair *state = nullptr;
 };
 
 /// What an UnsupportedList says of an input that is unsupported.
 UnsupportedPlace unsupportedPlace(const InputShape &input);
 
-/// The inputs of `graph` that no initializer provides, in order. One failure
-/// lists every dim that is not given, with the inputs that have it; no dims are
-/// asked for while the types of inputs are unsupported.
-Expected<std::vector<InputShape>> resolveInputs(const OnnxGraph &graph,
-                                                const ImportOptions &options);
+/// The inputs of `graph` that no initializer provides, and those of `states`,
+/// in order. One failure lists every dim that is not given, with the inputs
+/// that have it; no dims are asked for while the types of inputs are
+/// unsupported.
+Expected<std::vector<InputShape>>
+resolveInputs(const OnnxGraph &graph, const ImportOptions &options,
+              const std::vector<StatePair> &states);
 
 } // namespace divisi
 

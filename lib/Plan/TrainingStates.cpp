@@ -214,7 +214,23 @@ void StateFinder::run() {
   findGradients();
 }
 
-void findStates(ModuleDataflow &dataflow) { StateFinder(dataflow).run(); }
+/// A training step replaces parameters; what replaces states alone is a step
+/// that keeps a cache, or counts.
+void findStates(ModuleDataflow &dataflow) {
+  bool trains = llvm::any_of(dataflow.values, [&](const DataflowValue &tensor) {
+    return llvm::any_of(tensor.consumers, [&](const Consumer &consumer) {
+      if (consumer.kind != Consumer::Kind::Update) {
+        return false;
+      }
+      nn::GlobalOp global =
+          dataflow.globals[dataflow.values[consumer.index].index];
+      return global.getKind() == nn::GlobalKind::Parameter;
+    });
+  });
+  if (trains) {
+    StateFinder(dataflow).run();
+  }
+}
 
 bool hasStates(const Dataflow &dataflow) {
   return llvm::any_of(dataflow.values, [](const DataflowValue &tensor) {

@@ -38,6 +38,7 @@ struct GivenOptions {
   // Of models and dumps.
   std::vector<std::string> dims;        ///< --dim, each `NAME=N`.
   std::vector<std::string> shapes;      ///< --shape, each `INPUT=2x16`.
+  std::vector<std::string> states;      ///< --state, each `PAST=PRESENT`.
   std::optional<int64_t> maxTripCount;  ///< --max-trip-count
   std::vector<std::string> leaveOut;    ///< --leave-out, names of passes.
   std::vector<std::string> rules;       ///< --rules, files.

@@ -44,6 +44,10 @@ struct ImportOptions {
   /// --constant: what the inputs of these names are. They are no inputs of the
   /// program then, but constants, from which shapes may follow.
   std::map<std::string, rt::HostTensor> constants;
+  /// --state: inputs that a run takes from the one before, each with the output
+  /// that is its next value. They are neither inputs nor outputs then, but
+  /// states of the program. A '*' in both names stands for the same text.
+  std::vector<std::pair<std::string, std::string>> states;
   /// Of the failure where shapes and types of inputs contradict the model:
   /// Invalid if the tensors are to be run as well.
   ExitCode misfit = ExitCode::Usage;

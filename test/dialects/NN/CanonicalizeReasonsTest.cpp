@@ -92,6 +92,8 @@ TEST(CanonicalizeReasons, OfIdentitiesAndMovements) {
   EXPECT_THAT(reasons, Contains("no matmul of which it is the use"));
   EXPECT_THAT(reasons, Contains("no cast matmul of one use"));
   EXPECT_THAT(reasons, Contains("no plain transpose of one use"));
+  EXPECT_THAT(reasons, Contains("no plain insertion of one use into what is "
+                                "transposed"));
   EXPECT_THAT(reasons,
               Contains("no attention of which it is the use and leaves rows"));
   EXPECT_THAT(reasonsFor(R"mlir(

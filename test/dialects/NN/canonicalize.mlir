@@ -292,3 +292,23 @@ func.func @dropped_between(%q: tensor<1x4x5x3xf32>, %k: tensor<1x6x4x3xf32>) -> 
   %4 = nn.matmul %q, %3 {labels = "abmk,abkn->abmn"} : (tensor<1x4x5x3xf32>, tensor<1x4x3x6xf32>) -> tensor<1x4x5x6xf32>
   return %4 : tensor<1x4x5x6xf32>
 }
+
+// A slice is inserted where its tensor lies, not where the exporter has moved
+// it to; without a transpose before it, the one behind it stays.
+// CHECK-LABEL: func @insert_between_transposes
+// CHECK-NEXT: %[[S:.*]] = nn.transpose %arg1 {permutation = array<i64: 2, 1, 0>}
+// CHECK-NEXT: %[[Y:.*]] = nn.insert %arg0, %[[S]], %arg2 {axis = 1 : i64}
+// CHECK-NEXT: %[[U:.*]] = nn.transpose %arg1 {permutation = array<i64: 2, 1, 0>}
+// CHECK-NEXT: %[[Z:.*]] = nn.insert %arg0, %[[U]], %arg2 {axis = 1 : i64}
+// CHECK-NEXT: %[[T:.*]] = nn.transpose %[[Z]]
+// CHECK-NEXT: return %[[Y]], %[[T]]
+func.func @insert_between_transposes(%x: tensor<2x8x3xf32>, %s: tensor<3x1x2xf32>, %o: tensor<i64>) -> (tensor<2x8x3xf32>, tensor<3x8x2xf32>) {
+  %0 = nn.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<2x8x3xf32>) -> tensor<8x2x3xf32>
+  %1 = nn.transpose %s {permutation = array<i64: 1, 2, 0>} : (tensor<3x1x2xf32>) -> tensor<1x2x3xf32>
+  %2 = nn.insert %0, %1, %o {axis = 0} : (tensor<8x2x3xf32>, tensor<1x2x3xf32>, tensor<i64>) -> tensor<8x2x3xf32>
+  %3 = nn.transpose %2 {permutation = array<i64: 1, 0, 2>} : (tensor<8x2x3xf32>) -> tensor<2x8x3xf32>
+  %4 = nn.transpose %s {permutation = array<i64: 2, 1, 0>} : (tensor<3x1x2xf32>) -> tensor<2x1x3xf32>
+  %5 = nn.insert %x, %4, %o {axis = 1} : (tensor<2x8x3xf32>, tensor<2x1x3xf32>, tensor<i64>) -> tensor<2x8x3xf32>
+  %6 = nn.transpose %5 {permutation = array<i64: 2, 1, 0>} : (tensor<2x8x3xf32>) -> tensor<3x8x2xf32>
+  return %3, %6 : tensor<2x8x3xf32>, tensor<3x8x2xf32>
+}
