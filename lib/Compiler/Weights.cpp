@@ -8,9 +8,12 @@
 
 #include "divisi/Compiler/Compilation.h"
 
+#include "ModuleReport.h"
 #include "dialects/NN/NN.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -38,6 +41,24 @@ std::vector<std::string> Compilation::dataFiles() {
     }
   }
   return files;
+}
+
+std::string Compilation::modelFile() {
+  if (isModel_) {
+    return inputName_;
+  }
+  auto model = module_->getOperation()->getAttrOfType<StringAttr>(kModelAttr);
+  for (const std::string &file : dataFiles()) {
+    llvm::SmallString<128> beside(file);
+    llvm::sys::path::remove_filename(beside);
+    if (model) {
+      llvm::sys::path::append(beside, model.getValue());
+      if (llvm::sys::fs::exists(beside)) {
+        return beside.str().str();
+      }
+    }
+  }
+  return "";
 }
 
 Status Compilation::checkWeights() {

@@ -23,6 +23,7 @@ int divisi::runCompilerTool(int argc, char **argv) {
   verbs.push_back(makeClusterVerb());
   verbs.push_back(makeProfileVerb());
   verbs.push_back(makeExportVerb());
+  verbs.push_back(makeExportWeightsVerb());
   verbs.push_back(makeServeVerb());
   return runVerb(argc, argv, verbs);
 }

@@ -1,4 +1,4 @@
-//===- ExportVerb.cpp - divisi export-weights -----------------------------===//
+//===- ExportVerb.cpp - divisi export -------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,15 +8,16 @@
 
 #include "ActsOn.h"
 #include "Console.h"
+#include "Flags.h"
 #include "OutputFlag.h"
 #include "Outputs.h"
 #include "Verbs.h"
-#include "divisi/Import/ExportWeights.h"
-#include "divisi/runtime/tensors/TensorFile.h"
-#include "divisi/runtime/training/Checkpoint.h"
+#include "divisi/Exchange/AnnotatePlan.h"
+#include "divisi/Exchange/DTensorPlan.h"
+#include "divisi/Support/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace llvm;
 using namespace divisi;
@@ -25,120 +26,162 @@ namespace {
 
 class ExportVerb : public Verb {
 public:
-  ExportVerb() : Verb("export-weights") {}
+  ExportVerb() : Verb("export") {}
   Status run() override;
 
 private:
   Status check() const;
-  Status readSource(NewWeights &weights);
-  Status readFolder(NewWeights &weights);
+  Status plan();
+  divisi::Expected<ModelOutline> outline();
+  Status writeDTensor();
+  Status writeOnnx();
+  void sayLeftOut(ArrayRef<std::string> nodes) const;
 
-  cl::opt<std::string> source_{cl::Positional, cl::sub(command), cl::Required,
-                               cl::desc("CHECKPOINT|FOLDER|STATE.npz")};
-  cl::opt<std::string> model_{"model", cl::sub(command), on(ActsOn::Import),
-                              cl::value_desc("M.onnx"),
-                              cl::desc("the model whose weights were trained")};
-  OutputFlag output_{command, "OUT.onnx|OUT.safetensors",
-                     cl::desc("the file for the model with these weights, or "
-                              "for the weights alone")};
-  std::optional<rt::Checkpoint> checkpoint_;
-  std::vector<rt::GivenTensor> tensors_;
+  cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
+                              cl::desc("PLAN.mlir|MODEL.onnx")};
+  ImportFlags importFlags_{command};
+  PlanFlags planFlags_{command};
+  cl::opt<std::string> to_{
+      "to", cl::sub(command), on(ActsOn::Answer),
+      cl::value_desc("dtensor|onnx"),
+      cl::desc("dtensor: placements by parameter and module, as JSON; onnx: "
+               "the model with multi-device annotations")};
+  cl::opt<std::string> model_{
+      "model", cl::sub(command), on(ActsOn::Answer), cl::value_desc("M.onnx"),
+      cl::desc("the model that the plan is of (default: where the plan says)")};
+  cl::opt<std::string> configuration_{
+      "configuration",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("NAME"),
+      cl::init("divisi"),
+      cl::desc("with --to onnx: what the annotations' device configuration is "
+               "called (default: divisi)")};
+  OutputFlag output_{command, "OUT.json|OUT.onnx",
+                     cl::desc("the output file; JSON goes to stdout without")};
+  std::unique_ptr<Compilation> compilation_;
+  std::string modelFile_;
 };
 
 } // namespace
 
 Status ExportVerb::check() const {
-  if (model_.empty() || output_.empty()) {
-    return makeError(ExitCode::Usage, "export-weights needs ",
-                     model_.empty() ? "--model M.onnx" : "-o OUT.onnx");
+  if (to_ != "dtensor" && to_ != "onnx") {
+    return to_.empty() ? makeError(ExitCode::Usage,
+                                   "export needs --to dtensor or --to onnx")
+                       : makeError(ExitCode::Usage, "--to '", to_.getValue(),
+                                   "': expected dtensor or onnx");
   }
-  StringRef path = output_.getValue();
-  if (!path.ends_with(".onnx") && !path.ends_with(".safetensors")) {
-    return makeError(ExitCode::Usage, "-o '", output_.getValue(),
-                     "': expected a name that ends with .onnx or "
-                     ".safetensors");
+  if (to_ == "onnx" && (output_.empty() || output_ == "-")) {
+    return makeError(ExitCode::Usage,
+                     "export --to onnx needs -o OUT.onnx, a file");
+  }
+  if (configuration_.empty() ||
+      (to_ == "dtensor" && configuration_.getNumOccurrences())) {
+    return makeError(ExitCode::Usage, "--configuration is a name for the "
+                                      "annotations of --to onnx");
   }
   OutputCheck files;
+  files.addInput("the input", input_);
   files.addInput("the model", model_);
-  files.addTensors("the state", source_.getValue());
-  return files.addOutput("-o", output_);
+  return output_.empty() || output_ == "-" ? Status()
+                                           : files.addOutput("-o", output_);
 }
 
-/// A checkpoint, or the newest in a folder of some.
-Status ExportVerb::readFolder(NewWeights &weights) {
-  std::string path = source_;
-  auto among = rt::findCheckpoints(path);
-  if (!among) {
-    return among.status();
+Status ExportVerb::plan() {
+  divisi::Expected<CompileOptions> options =
+      gatherOptions(importFlags_, planFlags_);
+  if (!options) {
+    return options.status();
   }
-  if (!among->empty()) {
-    path = among->front();
-    sayNote() << "'" << path << "' is the newest checkpoint";
+  compilation_ = std::make_unique<Compilation>(std::move(*options));
+  Status status = loadInput(*compilation_, input_, command, planFlags_);
+  if (status.isOk() && compilation_->stage() > Stage::Plan) {
+    status = makeError(ExitCode::Usage, "'", input_.getValue(),
+                       "' has been through the stage ",
+                       stringifyStage(compilation_->stage()).str(),
+                       ": a plan is exported, before it is partitioned");
   }
-  auto opened = rt::Checkpoint::open(path);
-  if (!opened) {
-    return opened.status();
-  }
-  checkpoint_ = std::move(*opened);
-  for (const rt::StoredTensor &tensor : checkpoint_->tensors()) {
-    weights.heads[tensor.name] = {tensor.type, tensor.dims,
-                                  tensor.kind == "parameter"};
-  }
-  weights.read = [this](const std::string &name) {
-    auto tensor = find_if(checkpoint_->tensors(),
-                          [&](const auto &each) { return each.name == name; });
-    return checkpoint_->read(*tensor);
-  };
-  return {};
+  return status.isOk() ? compilation_->advanceTo(Stage::Plan) : status;
 }
 
-Status ExportVerb::readSource(NewWeights &weights) {
-  if (sys::fs::is_directory(source_)) {
-    return readFolder(weights);
+divisi::Expected<ModelOutline> ExportVerb::outline() {
+  modelFile_ = model_.empty() ? compilation_->modelFile() : model_.getValue();
+  if (modelFile_.empty()) {
+    return makeError(ExitCode::Usage, "the ONNX model that '",
+                     input_.getValue(),
+                     "' is a plan of is not found: name it by --model M.onnx");
   }
-  auto tensors = rt::readTensors(source_, "input");
-  if (!tensors) {
-    return tensors.status();
+  return readOutline(modelFile_, inputShapes(compilation_->module()));
+}
+
+Status ExportVerb::writeDTensor() {
+  divisi::Expected<ModelOutline> model = outline();
+  divisi::Expected<Cluster> machine = compilation_->cluster();
+  if (!model || !machine) {
+    return model ? machine.status() : model.status();
   }
-  tensors_ = std::move(*tensors);
-  for (const rt::GivenTensor &tensor : tensors_) {
-    weights.heads[tensor.label.name] = {tensor.head.type, tensor.head.dims};
+  divisi::Expected<json::Value> plan =
+      dtensorPlan(compilation_->module(), *machine, *model);
+  if (!plan) {
+    return plan.status();
   }
-  weights.read = [this](const std::string &name) {
-    auto tensor = find_if(tensors_, [&](const rt::GivenTensor &each) {
-      return each.label.name == name;
-    });
-    return tensor->take();
-  };
+  for (const json::Value &line : *plan->getAsObject()->getArray("report")) {
+    sayNote() << *line.getAsString();
+  }
+  if (output_.empty() || output_ == "-") {
+    jsonOut() << formatv("{0:2}\n", *plan);
+    return {};
+  }
+  Status status = writeFile(output_, formatv("{0:2}\n", *plan).str());
+  if (status.isOk()) {
+    size_t count = plan->getAsObject()->getObject("parameters")->size();
+    tellWritten(output_,
+                "placements of " + countText(int64_t(count), "parameter"));
+  }
+  return status;
+}
+
+void ExportVerb::sayLeftOut(ArrayRef<std::string> nodes) const {
+  constexpr size_t kMost = 5;
+  if (nodes.empty()) {
+    return;
+  }
+  sayNote() << countText(int64_t(nodes.size()), "node")
+            << " not annotated, for no operator of the plan has the name: '"
+            << join(nodes.take_front(kMost), "', '") << "'"
+            << (nodes.size() > kMost ? ", …" : "");
+}
+
+Status ExportVerb::writeOnnx() {
+  divisi::Expected<ModelOutline> model = outline();
+  if (!model) {
+    return model.status();
+  }
+  divisi::Expected<ModelPlan> plan = modelPlan(compilation_->module(), *model);
+  if (!plan) {
+    return plan.status();
+  }
+  DeviceAnnotations annotations = annotationsOf(*plan, configuration_);
+  Status status = writeAnnotations(modelFile_, annotations, output_);
+  if (!status.isOk()) {
+    return status;
+  }
+  sayLeftOut(plan->withoutOperator);
+  tellWritten(output_,
+              countText(int64_t(annotations.nodes.size()), "node") +
+                  " annotated for " +
+                  countText(annotations.configuration.numDevices, "device"));
   return {};
 }
 
 Status ExportVerb::run() {
-  NewWeights weights;
   Status status = check();
-  if (status.isOk()) {
-    status = readSource(weights);
-  }
+  status = status.isOk() ? plan() : status;
   if (!status.isOk()) {
     return status;
   }
-  bool isSafe = StringRef(output_).ends_with(".safetensors");
-  auto written = isSafe ? writeSafeWeights(model_, weights, output_)
-                        : writeOnnxWeights(model_, weights, output_);
-  if (!written) {
-    return written.status();
-  }
-  for (const auto &[from, to] : written->renamed) {
-    sayNote() << "'" << from << "' is '" << to << "', transposed";
-  }
-  if (!checkpoint_ && !written->unused.empty()) {
-    sayNote() << "the model has no '" << join(written->unused, "', '")
-              << "': not written";
-  }
-  tellWritten(output_, countText(written->replaced, "weight") + " of '" +
-                           source_.getValue() + "', " +
-                           countText(written->kept, "other initializer"));
-  return {};
+  return to_ == "onnx" ? writeOnnx() : writeDTensor();
 }
 
 std::unique_ptr<Verb> divisi::makeExportVerb() {

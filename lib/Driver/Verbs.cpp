@@ -34,6 +34,10 @@ static constexpr VerbInfo kVerbs[] = {
      "divisi-run"},
     {"train", "run the training steps of an artifact on a folder of samples",
      "divisi-run"},
+    {"export",
+     "write a plan as PyTorch's DTensor placements, or as annotations of the "
+     "ONNX model",
+     "divisi-compiler"},
     {"export-weights",
      "write trained weights into the ONNX model that they came from, or as "
      ".safetensors",

@@ -72,6 +72,7 @@ std::unique_ptr<Verb> makeSimulateVerb();
 std::unique_ptr<Verb> makeClusterVerb();
 std::unique_ptr<Verb> makeProfileVerb();
 std::unique_ptr<Verb> makeExportVerb();
+std::unique_ptr<Verb> makeExportWeightsVerb();
 std::unique_ptr<Verb> makeServeVerb();
 
 /// Verbs of divisi-run.

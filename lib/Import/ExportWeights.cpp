@@ -10,6 +10,7 @@
 
 #include "ExternalData.h"
 #include "OnnxTypes.h"
+#include "ReadModelProto.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
@@ -74,19 +75,12 @@ static rt::Dims dimsOf(const onnx::TensorProto &tensor) {
 
 Expected<std::unique_ptr<ModelWeights>>
 ModelWeights::open(const std::string &path, const NewWeights &weights) {
-  Expected<MappedFile> file = MappedFile::open(path);
-  if (!file) {
-    return file.status();
-  }
   std::unique_ptr<ModelWeights> model(new ModelWeights(path, weights));
-  std::span<const std::byte> bytes = file->bytes();
-  bool isRead = bytes.size() <= size_t(std::numeric_limits<int>::max()) &&
-                model->proto_.ParseFromArray(bytes.data(), int(bytes.size()));
-  if (!isRead || !model->proto_.has_graph()) {
-    return makeError(ExitCode::Invalid, "'", path,
-                     "' is no ONNX model that can be read");
+  Status status = readModelProto(path, model->proto_);
+  if (!status.isOk()) {
+    return status;
   }
-  Status status = model->compare();
+  status = model->compare();
   return status.isOk()
              ? Expected<std::unique_ptr<ModelWeights>>(std::move(model))
              : status;

@@ -136,6 +136,9 @@ public:
 
   /// The files that globals lie in, each once, by their whole names.
   std::vector<std::string> dataFiles();
+  /// The file of the ONNX model that this is of, as far as it can be found: what
+  /// load has read, or beside the weights of a dump. Empty if it cannot.
+  std::string modelFile();
   /// Where dumps will be written. Those after import, too: not by load, but
   /// when the next stage begins, so that a caller may look at names first.
   std::vector<std::string> dumpPaths();
