@@ -42,6 +42,7 @@ private:
   std::pair<std::string, TensorLayout>
   parameterOf(const TensorLayout &tensor) const;
   json::Object &module(llvm::StringRef scope);
+  bool leavesModule(const std::string &tensor, llvm::StringRef scope) const;
   void sayNode(const NodeLayouts &node);
   void sayOperators(json::Array rows);
   json::Array nameTensors(json::Array rows) const;
@@ -51,6 +52,7 @@ private:
   const ModelOutline &outline_;
   std::map<std::string, TorchParameter> names_;
   std::vector<std::string> report_;
+  std::set<size_t> planned_; ///< Nodes with operators.
   json::Object modules_;
 };
 
@@ -151,6 +153,10 @@ static json::Object &within(json::Object &object, llvm::StringRef key) {
 json::Object PlanSpeaker::sayParameters() {
   json::Object parameters;
   for (const TensorLayout &tensor : plan_.parameters) {
+    auto renamed = names_.find(tensor.tensor);
+    if (renamed != names_.end() && renamed->second.isCopy) {
+      continue; // tied weights: the module has it once
+    }
     auto [name, layout] = parameterOf(tensor);
     if (tensor.hasBounds) {
       report_.push_back("parameter '" + name + "' rests as " + tensor.text +
@@ -174,6 +180,24 @@ static bool isWithin(llvm::StringRef inner, llvm::StringRef outer) {
          (inner.starts_with(outer) && inner[outer.size()] == '.');
 }
 
+/// Whether a node outside of `scope` reads the tensor, or another form of it
+/// that a node without operators makes, such as a reshape.
+bool PlanSpeaker::leavesModule(const std::string &tensor,
+                               llvm::StringRef scope) const {
+  return llvm::is_contained(outline_.outputs, tensor) ||
+         llvm::any_of(llvm::enumerate(outline_.nodes), [&](auto each) {
+           const OutlineNode &node = each.value();
+           if (!llvm::is_contained(node.inputs, tensor)) {
+             return false;
+           }
+           return !isWithin(node.scope, scope) ||
+                  (!planned_.count(each.index()) &&
+                   llvm::any_of(node.outputs, [&](const std::string &output) {
+                     return leavesModule(output, scope);
+                   }));
+         });
+}
+
 /// What enters and what leaves the node's module.
 void PlanSpeaker::sayNode(const NodeLayouts &layouts) {
   const OutlineNode &node = outline_.nodes[layouts.node];
@@ -190,12 +214,7 @@ void PlanSpeaker::sayNode(const NodeLayouts &layouts) {
     }
   }
   for (const TensorLayout &tensor : layouts.outputs) {
-    bool leaves = llvm::is_contained(outline_.outputs, tensor.tensor) ||
-                  llvm::any_of(outline_.nodes, [&](const OutlineNode &other) {
-                    return !isWithin(other.scope, node.scope) &&
-                           llvm::is_contained(other.inputs, tensor.tensor);
-                  });
-    if (leaves) {
+    if (leavesModule(tensor.tensor, node.scope)) {
       within(module(node.scope), "out_src_shardings")
           .try_emplace(tensor.tensor, byAxis(tensor));
     }
@@ -225,7 +244,8 @@ json::Array PlanSpeaker::nameTensors(json::Array rows) const {
         object.getString("name").value_or("").split(".derived");
     auto renamed = names_.find(name.str());
     if (renamed != names_.end()) {
-      bool isDerived = object.getString("name")->ends_with(".derived");
+      bool isDerived = renamed->second.isCopy ||
+                       object.getString("name")->contains(".derived");
       object["name"] =
           renamed->second.name + (isDerived ? ".derived" : "") + ending.str();
     }
@@ -235,6 +255,9 @@ json::Array PlanSpeaker::nameTensors(json::Array rows) const {
 
 json::Object PlanSpeaker::say(json::Object layouts) {
   json::Object parameters = sayParameters();
+  for (const NodeLayouts &node : plan_.nodes) {
+    planned_.insert(node.node);
+  }
   for (const NodeLayouts &node : plan_.nodes) {
     sayNode(node);
   }

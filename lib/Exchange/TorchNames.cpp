@@ -51,9 +51,8 @@ divisi::torchParameters(const ModelOutline &outline) {
     auto shape = outline.initializers.find(weight);
     std::string name = node.scope + ".weight";
     if (shape != outline.initializers.end() && shape->second.size() == 2 &&
-        !outline.initializers.count(name) &&
         isMangled(name, weightOfLinear(node.torchCall))) {
-      names[weight] = {name, true};
+      names[weight] = {name, true, outline.initializers.count(name) != 0};
     }
   }
   return names;

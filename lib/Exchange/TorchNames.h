@@ -20,6 +20,7 @@ namespace divisi {
 struct TorchParameter {
   std::string name;          ///< `h.0.fc.weight`.
   bool isTransposed = false; ///< The model has rows as columns.
+  bool isCopy = false;       ///< An initializer has this name already.
 };
 
 /// By the names of initializers, those that are called otherwise in PyTorch:

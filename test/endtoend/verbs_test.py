@@ -55,7 +55,8 @@ def test_overview_lists_the_verbs(divisi):
          "annotated module",
          "run             execute an artifact on inputs, in this process",
          "train           run the training steps of an artifact on a folder of "
-         "samples", "export-weights  write trained weights into the ONNX model "
+         "samples", "export          write a plan as PyTorch's DTensor placements, "
+         "or as annotations of the ONNX model", "export-weights  write trained weights into the ONNX model "
          "that they came from, or as .safetensors",
          "check           compare an artifact with expected outputs, or a model on "
          "N devices with one",

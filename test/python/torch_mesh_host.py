@@ -1,14 +1,20 @@
 """One process of a mesh of gloo, started by torchrun: a parallelized module has the
 outputs, losses and gradients of one process, and moves what its plan says.
 
-    torch_mesh_host.py MODEL OPTIONS
+    torch_mesh_host.py MODEL OPTIONS [DIVISI]
+
+With DIVISI, the program, the plan is one of the command line's: of the model that
+PyTorch exports, as `divisi export --to dtensor` writes it.
 """
 
 import copy
 import json
 import math
+import subprocess
 import sys
+import tempfile
 from collections import Counter
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -49,6 +55,25 @@ def close(found, wanted, what):
     assert (found - wanted).abs().max() <= 1e-4 * scale, what
 
 
+def exported(divisi_program, module, x, options):
+    """The path of a plan, written by process 0 of all."""
+    folder = [tempfile.mkdtemp(prefix="divisi-mesh-")]
+    dist.broadcast_object_list(folder, 0)
+    model, plan = (str(Path(folder[0]) / name) for name in ("m.onnx", "m.json"))
+    if dist.get_rank() == 0:
+        torch.onnx.export(module, (x,), model, dynamo=True, verbose=False)
+        flags = [f"--{key.replace('_', '-')}={value}"
+                 for key, value in options.items() if key != "mesh"]
+        flags += ["--mesh=" + ",".join(f"{axis}={size}" for axis, size in
+                                       options["mesh"].items())
+                  ] if "mesh" in options else []
+        subprocess.run([divisi_program, "export", model, "--to", "dtensor", "-o",
+                        plan, f"--devices={dist.get_world_size()}", *flags],
+                       check=True)
+    dist.barrier()
+    return plan
+
+
 def main():
     name, options = sys.argv[1], json.loads(sys.argv[2])
     torch.set_num_threads(1)
@@ -56,8 +81,12 @@ def main():
     torch.manual_seed(0)
     module, x = getattr(torch_models, f"{name}_logits")()
     whole = copy.deepcopy(module)
-    plan = divisi.torch.plan(module, (x,), devices=dist.get_world_size(),
-                             **options)
+    if len(sys.argv) > 3:
+        plan = divisi.torch.read_plan(
+            module, exported(sys.argv[3], module, x, options))
+    else:
+        plan = divisi.torch.plan(module, (x,), devices=dist.get_world_size(),
+                                 **options)
     mesh = init_device_mesh("cpu", tuple(plan.axes.values()),
                             mesh_dim_names=tuple(plan.axes))
     divisi.torch.parallelize(module, plan, mesh, gather_outputs=False)
@@ -66,7 +95,9 @@ def main():
     if dist.get_rank() == 0:
         print(json.dumps({
             "moved": moved.counts, "bytes": moved.bytes,
-            "planned": plan.plan.explain("dict")["collectives"],
+            "planned": plan.plan.explain("dict")["collectives"]
+                       if plan.plan else None,
+            "products": list(plan.products),
             "report": plan.report, "plan": plan.to_dict()}), flush=True)
     y = y.full_tensor()
     wanted = whole(x)

@@ -20,6 +20,7 @@ import environment  # noqa: E402
 import names  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
+PROGRAM = Path(os.environ.get("DIVISI_BUILD", ROOT / "build")) / "bin" / "divisi"
 MADE = environment.folder_of(environment.REQUIREMENTS) / "bin" / "python"
 TORCH = os.environ.get("DIVISI_TORCH") or (
     str(MADE) if MADE.exists() else sys.executable)
@@ -73,12 +74,13 @@ def test_models(name, devices):
     host(f"model:{name}:{devices}")
 
 
-def mesh(processes, name, **options):
-    """What process 0 tells of a module on a mesh of gloo."""
+def mesh(processes, name, *program, **options):
+    """What process 0 tells of a module on a mesh of gloo; `program` plans it, or
+    else the module's own plan is applied."""
     done = subprocess.run(
         [TORCH, "-m", "torch.distributed.run", "--standalone",
          "--nproc-per-node", str(processes), HERE / "torch_mesh_host.py", name,
-         json.dumps(options)], capture_output=True, text=True, timeout=550,
+         json.dumps(options), *program], capture_output=True, text=True, timeout=550,
         env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(next(line for line in done.stdout.splitlines()
@@ -108,3 +110,15 @@ def test_mesh(name, processes, options):
                 count for name, count in told["moved"].items()
                 if name.startswith(kind)), told["moved"]
         assert told["bytes"] <= 1.1 * sum(c["bytes"] for c in planned)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", ["gpt2", "llama", "vit"])
+def test_mesh_of_exported_plan(name):
+    """A file of the command line is applied as the module's own plan is."""
+    of_file, own = (mesh(2, name, *program, tensor_parallel_size=2)
+                    for program in ((PROGRAM,), ()))
+    assert len(own["products"]) > 8
+    assert of_file["products"] == own["products"]
+    # Of GPT-2 the exporter makes two weights of one, which rest differently.
+    assert of_file["bytes"] <= (1.2 if name == "gpt2" else 1) * own["bytes"]

@@ -19,9 +19,10 @@ from ._backend import backend
 from ._module import CompiledModule, compile
 
 __all__ = ["CompiledModule", "ModulePlan", "backend", "compile", "parallelize",
-           "plan", "state_dict"]
+           "plan", "read_plan", "state_dict"]
 
 _OF_PLANS = {"ModulePlan": "_module_plan", "plan": "_module_plan",
+             "read_plan": "_module_plan",
              "parallelize": "_parallel", "state_dict": "_parallel"}
 
 

@@ -13,9 +13,10 @@ from torch import fx
 from torch.distributed.tensor import Partial, Replicate, Shard
 
 from .. import _plan
-from .._errors import UnsupportedError
+from .._errors import UnsupportedError, UsageError
 from ._export import _quiet, _failure, rename
 from ._placements import Layout, Product, factored, plain, product
+from ._plan_file import NAMES, example_inputs, layouts_of, read
 
 aten = torch.ops.aten
 #: Of operators x @ w: the places of x, w and bias among arguments, and whether w
@@ -32,7 +33,8 @@ class ModulePlan:
     """A plan of a module for the shapes of its example inputs. Made by plan()."""
 
     def __init__(self, module: torch.nn.Module, inputs: Sequence[Any],
-                 options: Mapping[str, Any]) -> None:
+                 options: Mapping[str, Any],
+                 exported: Mapping[str, Any] | None = None) -> None:
         with torch.no_grad():
             program = torch.export.export(module, tuple(inputs), strict=False)
         signature = program.graph_signature
@@ -50,16 +52,20 @@ class ModulePlan:
                                    "such a module is not parallelized")
         self.out_spec = program.call_spec.out_spec
         self.graph, model = _lifted(program, module, inputs, self.sources)
-        #: The plan of its ONNX model.
-        self.plan = _plan.plan(model, **{"progress": False, **options})
-        self.layouts = self.plan.layouts
+        #: The plan of its ONNX model; None of one that was read.
+        self.plan: Any = None
+        if exported is None:
+            self.plan = _plan.plan(model, **{"progress": False, **options})
+            self.layouts = self.plan.layouts
+        else:
+            self.layouts = layouts_of(exported)
         if len(self.layouts["grids"]) != 1:
             raise UnsupportedError("plans on several grids have no device mesh")
         #: The axes of the mesh, and their extents.
         self.axes = {name: int(extent) for name, extent in re.findall(
             r"(\w+)=(\d+)", self.layouts["grids"][0]["axes"])}
         #: What DTensor cannot say, and what is done instead.
-        self.report: list[str] = []
+        self.report: list[str] = list((exported or {}).get("report", []))
         self._nodes = _rows(model, self.layouts)
         self._tensors = {row["name"]: row for row in self.layouts["tensors"]}
         #: Of products with weights, by the names of nodes.
@@ -222,23 +228,35 @@ class ModulePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The placements by parameter and by module, for files and for other
-        programs: `divisi.torch.parallelize` applies them."""
+        programs, as `divisi export --to dtensor` writes them: parallelize()
+        applies them."""
         modules: dict[str, Any] = {}
+        calls = {id(row): name for name, rows in self._nodes.items()
+                 for row in rows}
         for row in self.layouts["operators"]:
-            scope = modules.setdefault(row["layer"], {"operators": []})
-            scope["operators"].append({key: row[key] for key in (
-                "node", "op", "split", "operands", "results")})
-        sizes = {node_name: list(value.meta["val"].shape)
-                 for node_name, value in zip(self.sources, self.graph.nodes)
-                 if node_name}
+            modules.setdefault(row["layer"], {}).setdefault(
+                "operators", []).append({**row, "torch": calls.get(id(row), "")})
+        values = dict(zip(self.sources, (
+            node.meta["val"] for node in self.graph.nodes)))
+        for name, placements in self.parameters.items():
+            owner, _, last = name.rpartition(".")
+            modules.setdefault(owner, {}).setdefault("state_shardings", {})[
+                last] = dict(zip(self.axes, map(repr, placements)))
         return {
+            "format": "dtensor", "version": 1,
             "mesh": {"names": list(self.axes),
                      "shape": list(self.axes.values())},
+            "inputs": [{"name": node.name, "shape": list(value.shape),
+                        "dtype": NAMES[value.dtype]}
+                       for name, node in zip(self.sources, self.graph.nodes)
+                       for value in [node.meta["val"]]
+                       if not name and isinstance(value, torch.Tensor)],
             "parameters": {name: {
-                "shape": sizes[name],
-                "placements": [str(p) for p in map(repr, placements)]}
+                "shape": list(values[name].shape),
+                "placements": [repr(p) for p in placements]}
                 for name, placements in self.parameters.items()},
-            "modules": modules, "report": self.report}
+            "modules": modules, "tensors": self.layouts["tensors"],
+            "report": self.report}
 
     def export(self, path: Any) -> None:
         """Writes to_dict() as JSON."""
@@ -259,7 +277,7 @@ class ModulePlan:
         return total
 
     def __repr__(self) -> str:
-        return f"<divisi.torch.ModulePlan on {self.axes}: {self.plan!r}>"
+        return f"<divisi.torch.ModulePlan on {self.axes}>"
 
 
 def _transposed(placement: Any) -> Any:
@@ -313,16 +331,17 @@ def _declare(model: Any, weights: set[str]) -> None:
 
 
 def _rows(model: Any, layouts: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The plan's operators, by the names of the graph's nodes."""
+    """The plan's operators, by the names of the graph's nodes; one that was
+    exported names them itself."""
     names = {}
+    found: dict[str, list[Any]] = {}
     for node in model.graph.node:
         for entry in node.metadata_props:
             if entry.key == "pkg.torch.onnx.fx_node":
                 names[node.name] = entry.value.split(" ")[0].lstrip("%")
-    found: dict[str, list[Any]] = {}
     for row in layouts["operators"]:
-        if row["node"] in names:
-            found.setdefault(names[row["node"]], []).append(row)
+        if name := row.get("torch", names.get(row["node"])):
+            found.setdefault(name, []).append(row)
     return found
 
 
@@ -330,3 +349,20 @@ def plan(module: torch.nn.Module, example_inputs: Sequence[Any],
          **options: Any) -> ModulePlan:
     """Plans a module for parallelize(). `options` are those of divisi.plan()."""
     return ModulePlan(module, example_inputs, options)
+
+
+def read_plan(module: torch.nn.Module, source: Any,
+              inputs: Sequence[Any] | None = None) -> ModulePlan:
+    """The plan of a module that was exported: a file of `divisi export --to
+    dtensor` or ModulePlan.export(), or its content as a dictionary. `inputs` are
+    those of a call; else the file says their shapes and types."""
+    exported = read(source)
+    state = {name for name, _ in (*module.named_parameters(),
+                                  *module.named_buffers())}
+    if state and not state.intersection(exported["parameters"]):
+        raise UsageError(
+            "the plan is of another module: it has no parameter of this one, "
+            f"such as '{sorted(state)[0]}'")
+    if inputs is None:
+        inputs = example_inputs(exported)
+    return ModulePlan(module, inputs, {}, exported)

@@ -17,7 +17,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
 from .._errors import UsageError
-from ._module_plan import CONVOLUTIONS, PRODUCTS, ModulePlan
+from ._module_plan import CONVOLUTIONS, PRODUCTS, ModulePlan, read_plan
 from ._placements import viewed
 
 aten = torch.ops.aten
@@ -199,14 +199,16 @@ def _distribute(value: torch.Tensor, mesh: DeviceMesh,
     return whole.redistribute(placements=placements)
 
 
-def parallelize(module: torch.nn.Module, plan: ModulePlan,
-                device_mesh: DeviceMesh, *, gather_outputs: bool = True
-                ) -> torch.nn.Module:
+def parallelize(module: torch.nn.Module, plan: Any, device_mesh: DeviceMesh, *,
+                gather_outputs: bool = True) -> torch.nn.Module:
     """Divides `module`, which every process has whole and alike, over a mesh of
-    the plan's extents, and returns it. It then takes inputs of the shapes that
+    the plan's extents, and returns it. `plan` is a ModulePlan, or what
+    read_plan() takes: the path of an exported one. The module then takes inputs of the shapes that
     were planned, the same in all processes; its parameters are DTensors. Outputs
     are whole tensors, or with `gather_outputs=False` DTensors as they were
     computed."""
+    if not isinstance(plan, ModulePlan):
+        plan = read_plan(module, plan)
     extents = list(plan.axes.values())
     if list(device_mesh.shape) != extents:
         raise UsageError(f"the mesh is {list(device_mesh.shape)}; the plan is for "
