@@ -78,8 +78,8 @@ Status ExportVerb::check() const {
   }
   if (configuration_.empty() ||
       (to_ == "dtensor" && configuration_.getNumOccurrences())) {
-    return makeError(ExitCode::Usage, "--configuration is a name for the "
-                                      "annotations of --to onnx");
+    return makeError(ExitCode::Usage, "--configuration needs --to onnx, and a "
+                                      "name that is not empty");
   }
   OutputCheck files;
   files.addInput("the input", input_);

@@ -230,7 +230,7 @@ divisi::Expected<ModelPlan> divisi::modelPlan(ModuleOp planned,
   func::FuncOp entry = forwardOf(planned);
   if (!entry || planned.getOps<spmd::GridOp>().empty()) {
     return makeError(ExitCode::Usage,
-                     "the plan has no entry @forward on a grid: plans of "
+                     "the plan lacks the entry @forward, on a grid: plans of "
                      "models are exported, and not those of training steps");
   }
   return PlanReader(planned, entry, outline).run();

@@ -226,7 +226,7 @@ def test_what_is_refused(divisi):
              "export --to onnx needs -o OUT.onnx, a file"),
             (["m.onnx", "--to", "onnx", "-o", "m.onnx"], "-o"),
             (["m.onnx", "--to", "dtensor", "--configuration", "x"],
-             "--configuration is a name for the annotations of --to onnx"),
+             "--configuration needs --to onnx, and a name that is not empty"),
             (["m.partition.mlir", "--to", "dtensor"],
              "has been through the stage partition: a plan is exported, before "
              "it is partitioned"),
@@ -255,7 +255,7 @@ def test_training_steps_are_not_exported(divisi):
            "--lr", "0.1", "--devices", 2, "-o",
            "t.mlir")
     said = divisi("export", "t.mlir", "--to", "dtensor", exits=USAGE)
-    assert ("the plan has no entry @forward on a grid: plans of models are "
+    assert ("the plan lacks the entry @forward, on a grid: plans of models are "
             "exported, and not those of training steps") in said.err
 
 
