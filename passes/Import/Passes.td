@@ -181,7 +181,9 @@ def SpellProducts : Pass<"nn-spell-products", "::mlir::func::FuncOp"> {
     Transposes of the operands and of the result replace the old labels. A value
     that is added to the operand of a `nn.softmax`, or selects it, gets leading
     dims of extent 1 up to the operand's rank. A constant of equal elements that
-    an operator broadcasts becomes one number.
+    an operator broadcasts becomes one number. Of a factor of a `nn.mul` that
+    elementwise operators make of [t|t], the halves are made, and repeated then;
+    a cast of [-x2|x1] becomes that of halves of a cast of x that is there.
 
     Postcondition: the values are equal; canonicalization turns the transposes
     into labels again, and removes dims of extent 1.

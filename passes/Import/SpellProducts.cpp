@@ -15,10 +15,12 @@
 //
 // And masks get the dims of extent 1 again that broadcasting does without. What
 // no rule has found a use for, canonicalization takes back. Numbers that are
-// repeated are one number, for good.
+// repeated are one number, for good, and tables of rotary embeddings are
+// repeated last (SpellTables.h).
 //
 //===----------------------------------------------------------------------===//
 
+#include "SpellTables.h"
 #include "passes/Import/Passes.h"
 
 #include "dialects/NN/Canonicalize.h"
@@ -204,6 +206,7 @@ public:
         spellNumbers(op);
       }
     });
+    spellTables(getOperation());
   }
 };
 
