@@ -206,6 +206,7 @@ static Status addMicroBatches(const GivenOptions &given,
                               CompileOptions &options) {
   constexpr int64_t kMost = 1024;
   options.searchesStages = given.searchesStages();
+  options.givesStages = given.pipelineParallel.has_value();
   if (given.train) { // the step takes them
     return Status();
   }

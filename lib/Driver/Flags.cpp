@@ -318,7 +318,12 @@ void PlanFlags::fill(GivenOptions &options) const {
 }
 
 Status PlanFlags::dropPlan(Compilation &compilation) const {
-  return replan ? compilation.replan(keep) : Status();
+  if (!replan) {
+    return Status();
+  }
+  Status status = compilation.keepRequest(
+      !keep.empty(), [](const std::string &text) { sayNote() << text; });
+  return status.isOk() ? compilation.replan(keep) : status;
 }
 
 //===----------------------------------------------------------------------===//

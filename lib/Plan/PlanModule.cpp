@@ -110,6 +110,12 @@ static Expected<std::vector<DeviceGrid>> gridsOf(const PlanningInputs &inputs,
   return grids;
 }
 
+/// Whether nothing is said of what axes are for.
+static bool isOpen(const DeviceGrid &grid) {
+  return llvm::all_of(grid.roles,
+                      [](AxisRole role) { return role == AxisRole::Any; });
+}
+
 /// The grid of the module if it has one, else those that are asked for.
 static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
                                                      const PlanOptions &options,
@@ -165,6 +171,10 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
   llvm::SmallVector<int64_t> devices = inputs.grid.getDeviceIds();
   only.devices.assign(devices.begin(), devices.end());
   only.links = linksOf(inputs.grid, inputs.cluster);
+  // Of a plan around which is planned, what its axes were for.
+  if (auto known = getPlanRecord(module); known && *known && isOpen(only)) {
+    only.roles = rolesFrom((*known)->roles, only.roles.size());
+  }
   grids->resize(1);
   return grids;
 }
@@ -286,16 +296,6 @@ static void tellAnswer(const PlanningInputs &inputs, const GridAnswer &answer,
   }
 }
 
-/// `any data model`: one word per axis.
-static std::string rolesText(llvm::ArrayRef<AxisRole> roles) {
-  constexpr llvm::StringLiteral kNames[] = {"any", "data", "model"};
-  std::string text;
-  for (AxisRole role : roles) {
-    text += (text.empty() ? "" : " ") + kNames[unsigned(role)].str();
-  }
-  return text;
-}
-
 static PlanRecord recordOf(const PlanningInputs &inputs,
                            const PlanOptions &options,
                            const search::Outcome &outcome,
@@ -307,6 +307,9 @@ static PlanRecord recordOf(const PlanningInputs &inputs,
   record.memoryLimit = options.memoryLimit;
   if (!options.zero.empty()) {
     record.zero = options.zero;
+  }
+  if (options.recompute != "auto" && hasStates(inputs.dataflow)) {
+    record.recompute = options.recompute;
   }
   record.maxStrategies = int64_t(options.maxStrategies);
   record.solver = options.solver;

@@ -180,6 +180,28 @@ divisi::getPlanRecord(ModuleOp module) {
   return std::optional<PlanRecord>(record);
 }
 
+std::string divisi::rolesText(ArrayRef<AxisRole> roles) {
+  constexpr StringLiteral kNames[] = {"any", "data", "model"};
+  std::string text;
+  for (AxisRole role : roles) {
+    text += (text.empty() ? "" : " ") + kNames[unsigned(role)].str();
+  }
+  return text;
+}
+
+SmallVector<AxisRole, 4> divisi::rolesFrom(StringRef text, size_t count) {
+  SmallVector<StringRef> words;
+  text.split(words, ' ', -1, false);
+  SmallVector<AxisRole, 4> roles;
+  for (StringRef word : words) {
+    roles.push_back(word == "data"    ? AxisRole::Data
+                    : word == "model" ? AxisRole::Model
+                                      : AxisRole::Any);
+  }
+  roles.resize(count, AxisRole::Any);
+  return roles;
+}
+
 std::string divisi::describeGrids(const PlanRecord &record) {
   std::string text = record.grids == 1
                          ? "this grid"

@@ -15,20 +15,6 @@ using namespace mlir;
 
 namespace divisi::plan {
 
-/// The roles of `count` axes; Any for those that `text` says nothing of.
-static SmallVector<AxisRole, 4> rolesFrom(StringRef text, size_t count) {
-  SmallVector<StringRef> words;
-  text.split(words, ' ', -1, false);
-  SmallVector<AxisRole, 4> roles;
-  for (StringRef word : words) {
-    roles.push_back(word == "data"    ? AxisRole::Data
-                    : word == "model" ? AxisRole::Model
-                                      : AxisRole::Any);
-  }
-  roles.resize(count, AxisRole::Any);
-  return roles;
-}
-
 /// A value that has no place rests as it is made, and a stop there is none.
 static void completePlaces(const PlanningInputs &inputs, Fixed &present) {
   for (auto [index, tensor] : llvm::enumerate(inputs.dataflow.values)) {

@@ -71,6 +71,8 @@ struct CompileOptions {
   int64_t microBatches = 1;   ///< How many batches a call takes.
   /// Whether plan.pipelineStages is searched.
   bool searchesStages = false;
+  /// Whether plan.pipelineStages was asked for, be it 1.
+  bool givesStages = false;
   RewriteOptions rewrite;     ///< Unused where IR has been rewritten.
   PlanOptions plan;           ///< Unused where IR is planned already.
   /// Without the report and the device, which are set here.
@@ -150,6 +152,12 @@ public:
   /// What `keep` names stays as it is (Plan/DropPlan.h). ExitCode::Usage for a
   /// name that means nothing, and after Stage::Plan.
   Status replan(llvm::ArrayRef<std::string> keep);
+  /// Before replan(): lets the options ask for what the loaded plan was asked
+  /// for (degrees, limit, stages, …), where they do not say otherwise; `told`
+  /// is told of it. What cannot be so on other devices is told, too, or fails
+  /// with ExitCode::Usage. The grid of a plan of which something is kept stays.
+  Status keepRequest(bool keepsGrid,
+                     const std::function<void(const std::string &)> &told);
 
   /// Gives operators of the plan another strategy (Plan/SetSplit.h), notes that
   /// the plan was edited, and tells what it takes now, in nanoseconds. The

@@ -17,6 +17,7 @@
 #ifndef DIVISI_PLAN_PLANRECORD_H
 #define DIVISI_PLAN_PLANRECORD_H
 
+#include "divisi/Cluster/DeviceGrid.h"
 #include "divisi/Support/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -52,7 +53,7 @@ struct PlanRecord {
   /// Of the time, for the strategies that were declared, on all `grids`; none
   /// if no solver has looked for one.
   std::optional<int64_t> lowerBound;
-  std::optional<int64_t> stages;       ///< Of a pipeline, if there is one.
+  std::optional<int64_t> stages; ///< Of a pipeline, if there is one.
   /// Then the name of its schedule, and micro-batches, of the first entry.
   std::optional<std::string> schedule;
   std::optional<int64_t> microBatches;
@@ -106,6 +107,12 @@ void forEachField(Record &record, Field field) {
   field("fingerprint", record.fingerprint);
   field("edited", record.edited);
 }
+
+/// PlanRecord::roles of a grid.
+std::string rolesText(llvm::ArrayRef<AxisRole> roles);
+/// The roles of `count` axes that `text` says; Any of those that it does not
+/// mention.
+llvm::SmallVector<AxisRole, 4> rolesFrom(llvm::StringRef text, size_t count);
 
 /// On which grids the bound of `record` holds, and on which it may not: `7
 /// grids of up to 3 axes, not on 5 others of which one seldom wins,`.
