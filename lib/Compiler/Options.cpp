@@ -76,6 +76,13 @@ static divisi::Expected<std::vector<int64_t>> parseExtents(StringRef flag,
 // Models
 //===----------------------------------------------------------------------===//
 
+/// What `flag` says of `name` for the second time.
+static Status saidTwice(StringRef flag, StringRef name) {
+  return Status(ExitCode::Usage, (flag + " gives '" + name +
+                                  "' twice, and not alike; give it once")
+                                     .str());
+}
+
 static Status addShapes(const GivenOptions &given, ImportOptions &options) {
   for (const std::string &text : given.dims) {
     auto parts = splitAssignment(text);
@@ -84,7 +91,10 @@ static Status addShapes(const GivenOptions &given, ImportOptions &options) {
         extent < 0) {
       return usage("--dim", text, "NAME=N with N at least 0");
     }
-    options.dims[std::string(parts->first)] = extent;
+    auto dim = options.dims.try_emplace(std::string(parts->first), extent);
+    if (dim.first->second != extent) {
+      return saidTwice("--dim", parts->first);
+    }
   }
   for (const std::string &text : given.shapes) {
     auto parts = splitAssignment(text);
@@ -96,7 +106,11 @@ static Status addShapes(const GivenOptions &given, ImportOptions &options) {
     if (!extents) {
       return extents.status();
     }
-    options.inputs[std::string(parts->first)].dims = *extents;
+    ImportOptions::Input input{*extents, std::nullopt};
+    auto shape = options.inputs.try_emplace(std::string(parts->first), input);
+    if (shape.first->second.dims != *extents) {
+      return saidTwice("--shape", parts->first);
+    }
   }
   if (given.maxTripCount && *given.maxTripCount < 0) {
     return makeError(ExitCode::Usage, "--max-trip-count ", *given.maxTripCount,

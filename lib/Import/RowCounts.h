@@ -34,7 +34,8 @@ struct CountedRows {
 
 /// Follows `rows` through the block that ends with the outputs `values`, called
 /// `names`: adds to both the counts of outputs, which get zeros behind these
-/// rows. Fails with Unsupported at an operator that would look at all rows.
+/// rows. Rows that are scattered are, if they count. Fails with Unsupported at
+/// an operator that would look at all rows.
 Status countRows(mlir::OpBuilder &builder, llvm::ArrayRef<CountedRows> rows,
                  std::vector<mlir::Value> &values,
                  std::vector<std::string> &names);

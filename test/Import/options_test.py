@@ -27,6 +27,10 @@ CASES = [
      "--shapes-from FILE"),
     ("number", ["--dim", "batch=-4"], "--dim 'batch=-4': expected NAME=N with "
      "N at least 0"),
+    ("a dim of two sizes", ["--dim", "batch=4", "--dim", "batch=8"],
+     "--dim gives 'batch' twice, and not alike; give it once"),
+    ("an input of two shapes", ["--shape", "x=4x3", "--shape", "x=5x3"],
+     "--shape gives 'x' twice, and not alike; give it once"),
     ("extents", ["--shape", "x=2y3"],
      "--shape '2y3': expected extents such as 2x16"),
 ]

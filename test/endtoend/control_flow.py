@@ -225,6 +225,57 @@ def compress():
         [{"x": random(9, 4, seed=s)} for s in (9, 10)])
 
 
+def experts():
+    """Each row goes through the experts that its best scores name, whose
+    results are added where the row has been, as index_add does."""
+    rows, size, count, best = 6, 4, 3, 2
+    nodes = [node("MatMul", "x gate", "scores"),
+             node("TopK", "scores best", "weights chosen", axis=-1),
+             node("OneHot", "chosen count values", "hot", axis=-1),
+             node("Transpose", "hot", "mask", perm=[2, 1, 0])]
+    total = "start"
+    constants = {"gate": random(size, count, seed=3), "zero": np.array([0]),
+                 "one": np.array([1]), "best": np.array([best]),
+                 "count": np.array(count), "values": np.array([0, 1]),
+                 "start": np.zeros((rows, size), np.float32),
+                 "wide": np.array([1, size])}
+    for e in range(count):
+        constants |= {f"e{e}": np.array(e),
+                      f"w{e}": random(size, size, seed=4 + e)}
+        nodes += [
+            node("Gather", f"mask e{e}", f"m{e}"),
+            node("NonZero", f"m{e}", f"at{e}"),
+            node("Split", f"at{e}", f"slot{e} row{e}", axis=0, num_outputs=2),
+            node("Squeeze", f"row{e} zero", f"r{e}"),
+            node("Gather", f"x r{e}", f"x{e}", axis=0),
+            node("MatMul", f"x{e} w{e}", f"y{e}"),
+            node("Transpose", f"row{e}", f"rt{e}"),
+            node("Transpose", f"slot{e}", f"st{e}"),
+            node("Concat", f"rt{e} st{e}", f"place{e}", axis=1),
+            node("GatherND", f"weights place{e}", f"v{e}"),
+            node("Unsqueeze", f"v{e} one", f"u{e}"),
+            node("Mul", f"y{e} u{e}", f"z{e}")]
+        nodes.append(
+            node("ScatterND", f"{total} rt{e} z{e}", f"t{e}", reduction="add"))
+        total = f"t{e}"
+    nodes.append(node("Identity", total, "y"))
+    return Case(model(nodes, [value("x", (rows, size))],
+                      [value("y", (rows, size))], constants, opset=18),
+                [{"x": random(rows, size, seed=s)} for s in (1, 2)])
+
+
+def masked(reduction):
+    """What is above 0 is replaced by its double, or combined with it; indices
+    count from the end."""
+    return Case(model([
+        node("Greater", "x zero", "c"), node("NonZero", "c", "i"),
+        node("Transpose", "i", "t"), node("GatherND", "x t", "g"),
+        node("Add", "g g", "u"), node("Sub", "t shape", "back"),
+        node("ScatterND", "x back u", "y", reduction=reduction)],
+        [value("x")], [value("y")], ZERO | {"shape": np.array([3, 4])},
+        opset=18), BOTH + [{"x": np.zeros((3, 4), np.float32)}])
+
+
 def detections(center=0, score=True):
     """Boxes, their scores, and those that are left, as detectors end."""
     at = np.random.default_rng(11)
@@ -265,6 +316,10 @@ CASES = {
     "sequences": sequences,
     "non-zero": non_zero,
     "compress": compress,
+    "experts": experts,
+    "masked": lambda: masked("none"),
+    "masked sum": lambda: masked("add"),
+    "masked minimum": lambda: masked("min"),
     "detections": detections,
     "detections by centers": lambda: detections(1, False),
     "lstm of 2,000": lambda: recurrent("LSTM", steps=2000, batch=1),

@@ -69,6 +69,16 @@ def rows_of_two():
             [value("y", (2, "n"), INT)], None)
 
 
+@refuses(UNSUPPORTED, "it writes rows of several kinds: only the run knows how")
+def rows_into_rows():
+    return ([node("NonZero", "x", "i"), node("Transpose", "i", "t"),
+             node("Neg", "t", "u"), node("Slice", "t zero one axes", "at"),
+             node("ScatterND", "t at u", "y")], [value("x")],
+            [value("y", ("n", 2), INT)],
+            {"zero": np.array([0]), "one": np.array([1]),
+             "axes": np.array([1])})
+
+
 @refuses(CONTENT, "got conditions of shape [4, 3] for an extent of 3")
 def conditions_of_two_dims():
     return ([node("Transpose", "x", "t"), node("Greater", "t zero", "c"),

@@ -99,7 +99,8 @@ def test_rows_that_are_joined_are_refused(divisi):
     said = divisi("plan", "m.onnx", exits=UNSUPPORTED).err
     assert ("it combines rows, or chooses among them: only the run knows how "
             "many rows there are, and only what is made of each row for itself "
-            "can follow") in said
+            'can follow (experts are exported without by '
+            'set_experts_implementation("batched_mm"))') in said
 
 
 def test_rows_are_written_in_place(divisi):
