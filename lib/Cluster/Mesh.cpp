@@ -85,11 +85,16 @@ static bool parseMesh(llvm::StringRef mesh, DeviceGrid &result,
   return true;
 }
 
-std::optional<int64_t> meshPositions(llvm::StringRef mesh) {
-  DeviceGrid grid;
+std::optional<Grid> meshGrid(llvm::StringRef mesh) {
   std::string error;
-  return parseMesh(mesh, grid, error) ? std::optional(grid.grid.numPositions())
-                                      : std::nullopt;
+  DeviceGrid result;
+  return parseMesh(mesh, result, error) ? std::optional(result.grid)
+                                        : std::nullopt;
+}
+
+std::optional<int64_t> meshPositions(llvm::StringRef mesh) {
+  std::optional<Grid> grid = meshGrid(mesh);
+  return grid ? std::optional(grid->numPositions()) : std::nullopt;
 }
 
 /// The roles that --mesh leaves open come from the sizes asked for.

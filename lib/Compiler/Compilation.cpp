@@ -109,10 +109,15 @@ Status Compilation::import(InputFile input) {
         content);
   }
   ErrorCollector errors(context_.get());
+  Status followed;
+  options_.import.annotated = [&](const AnnotatedModel &model,
+                                  ModuleOp module) {
+    followed = follow(model, module);
+  };
   Expected<OwningOpRef<ModuleOp>> module =
       importOnnx(path, options_.import, *context_, *store_);
-  if (!module) {
-    return module.status();
+  if (!module || !followed.isOk()) {
+    return module ? followed : module.status();
   }
   module_ = std::move(*module);
   if (Status status = markWeights(); !status.isOk()) {

@@ -162,16 +162,19 @@ Status ExportVerb::writeOnnx() {
   if (!plan) {
     return plan.status();
   }
-  DeviceAnnotations annotations = annotationsOf(*plan, configuration_);
-  Status status = writeAnnotations(modelFile_, annotations, output_);
+  divisi::Expected<DeviceAnnotations> annotations =
+      annotationsOf(*plan, configuration_);
+  Status status = annotations
+                      ? writeAnnotations(modelFile_, *annotations, output_)
+                      : annotations.status();
   if (!status.isOk()) {
     return status;
   }
   sayLeftOut(plan->withoutOperator);
   tellWritten(output_,
-              countText(int64_t(annotations.nodes.size()), "node") +
+              countText(int64_t(annotations->nodes.size()), "node") +
                   " annotated for " +
-                  countText(annotations.configuration.numDevices, "device"));
+                  countText(annotations->configuration.numDevices, "device"));
   return {};
 }
 

@@ -10,6 +10,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <map>
+#include <set>
+
 using namespace divisi;
 
 /// The shards of one dimension, and the axes that they are over.
@@ -80,8 +83,36 @@ static std::string meshText(const Grid &grid) {
   return text;
 }
 
-DeviceAnnotations divisi::annotationsOf(const ModelPlan &plan,
-                                        const std::string &name) {
+/// By grid, the stage that it is; empty if there is one grid.
+static Expected<std::map<size_t, int64_t>> stagesOf(const ModelPlan &plan) {
+  std::map<size_t, int64_t> stages;
+  if (plan.grids.size() < 2) {
+    return stages;
+  }
+  std::set<int64_t> devices;
+  for (const ModelGrid &grid : plan.grids) {
+    bool isEqual = grid.devices.size() == plan.grids.front().devices.size();
+    for (int64_t device : grid.devices) {
+      if (!devices.insert(device).second || !isEqual) {
+        return makeError(ExitCode::Unsupported,
+                         "grids of the plan are no stages of a pipeline, each "
+                         "on as many devices of its own: grid @",
+                         grid.name);
+      }
+    }
+  }
+  for (const NodeLayouts &node : plan.nodes) {
+    stages.emplace(node.grid, int64_t(stages.size()));
+  }
+  return stages;
+}
+
+Expected<DeviceAnnotations> divisi::annotationsOf(const ModelPlan &plan,
+                                                  const std::string &name) {
+  Expected<std::map<size_t, int64_t>> stages = stagesOf(plan);
+  if (!stages) {
+    return stages.status();
+  }
   DeviceAnnotations annotations;
   DeviceConfiguration &configuration = annotations.configuration;
   configuration.name = name;
@@ -97,8 +128,8 @@ DeviceAnnotations divisi::annotationsOf(const ModelPlan &plan,
     devices.node = layouts.node;
     devices.configuration = name;
     devices.text = layouts.strategy;
-    if (plan.grids.size() > 1) {
-      devices.stage = int64_t(layouts.grid);
+    if (auto stage = stages->find(layouts.grid); stage != stages->end()) {
+      devices.stage = stage->second;
     }
     for (const auto *list : {&layouts.inputs, &layouts.outputs}) {
       for (const TensorLayout &tensor : *list) {

@@ -174,5 +174,9 @@ divisi::importOnnx(const std::string &path, const ImportOptions &options,
       options.note("'" + path + "': " + note);
     }
   }
-  return importModel(*model, options, context, store);
+  auto module = importModel(*model, options, context, store);
+  if (module && model->annotated && options.annotated) {
+    options.annotated(*model->annotated, **module);
+  }
+  return module;
 }

@@ -62,7 +62,7 @@ static void addShape(const onnx::ValueInfoProto &value, ModelOutline &outline) {
   outline.shapes[value.name()] = std::move(shape);
 }
 
-static OutlineNode outlineOf(const onnx::NodeProto &node) {
+static OutlineNode nodeOutline(const onnx::NodeProto &node) {
   OutlineNode made;
   made.name = nodeNameOf(node);
   made.opType = node.op_type();
@@ -75,6 +75,36 @@ static OutlineNode outlineOf(const onnx::NodeProto &node) {
     }
   }
   return made;
+}
+
+ModelOutline divisi::outlineOf(const onnx::ModelProto &proto) {
+  ModelOutline outline;
+  const onnx::GraphProto &graph = proto.graph();
+  for (const onnx::TensorProto &tensor : graph.initializer()) {
+    outline.initializers[tensor.name()] = {tensor.dims().begin(),
+                                           tensor.dims().end()};
+    outline.shapes[tensor.name()] = outline.initializers[tensor.name()];
+  }
+  for (const auto *values :
+       {&graph.input(), &graph.output(), &graph.value_info()}) {
+    for (const onnx::ValueInfoProto &value : *values) {
+      addShape(value, outline);
+    }
+  }
+  for (const onnx::ValueInfoProto &input : graph.input()) {
+    if (!outline.initializers.count(input.name())) {
+      outline.inputs.push_back(input.name());
+      outline.types[input.name()] =
+          onnxTypeName(input.type().tensor_type().elem_type());
+    }
+  }
+  for (const onnx::ValueInfoProto &output : graph.output()) {
+    outline.outputs.push_back(output.name());
+  }
+  for (const onnx::NodeProto &node : graph.node()) {
+    outline.nodes.push_back(nodeOutline(node));
+  }
+  return outline;
 }
 
 /// Gives the inputs the shapes of a plan, and infers those of other tensors. A
@@ -116,32 +146,6 @@ divisi::readOutline(const std::string &path,
   if (!status.isOk()) {
     return status;
   }
-  ModelOutline outline;
   inferShapes(proto, inputs);
-  const onnx::GraphProto &graph = proto.graph();
-  for (const onnx::TensorProto &tensor : graph.initializer()) {
-    outline.initializers[tensor.name()] = {tensor.dims().begin(),
-                                           tensor.dims().end()};
-    outline.shapes[tensor.name()] = outline.initializers[tensor.name()];
-  }
-  for (const auto *values :
-       {&graph.input(), &graph.output(), &graph.value_info()}) {
-    for (const onnx::ValueInfoProto &value : *values) {
-      addShape(value, outline);
-    }
-  }
-  for (const onnx::ValueInfoProto &input : graph.input()) {
-    if (!outline.initializers.count(input.name())) {
-      outline.inputs.push_back(input.name());
-      outline.types[input.name()] =
-          onnxTypeName(input.type().tensor_type().elem_type());
-    }
-  }
-  for (const onnx::ValueInfoProto &output : graph.output()) {
-    outline.outputs.push_back(output.name());
-  }
-  for (const onnx::NodeProto &node : graph.node()) {
-    outline.nodes.push_back(outlineOf(node));
-  }
-  return outline;
+  return outlineOf(proto);
 }

@@ -15,6 +15,7 @@
 #ifndef DIVISI_LIB_IMPORT_ONNXMODEL_H
 #define DIVISI_LIB_IMPORT_ONNXMODEL_H
 
+#include "divisi/Import/DeviceAnnotations.h"
 #include "divisi/Import/OnnxLimits.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/runtime/kernels/Tensor.h"
@@ -113,6 +114,8 @@ struct OnnxModel {
   OnnxGraph graph;                   ///< The main one.
   /// By functionKey().
   std::map<std::string, OnnxFunction> functions;
+  /// Where it is annotated for devices.
+  std::optional<AnnotatedModel> annotated;
   /// What was done to it so that it can be read, in whole sentences.
   std::vector<std::string> notes;
 };

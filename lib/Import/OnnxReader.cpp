@@ -8,6 +8,7 @@
 
 #include "OnnxConverter.h"
 #include "OnnxModel.h"
+#include "ReadModelProto.h"
 
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"
@@ -149,7 +150,9 @@ Expected<OnnxModel> divisi::readOnnxModel(const std::string &path,
     if (!proto.has_graph()) {
       return invalid(path, "it has no graph");
     }
+    std::optional<AnnotatedModel> annotated = annotationsIn(proto);
     OnnxModel model = convertModel(proto, path, *slim, store, limits);
+    model.annotated = std::move(annotated);
     onnx::checker::check_model(proto);
     return model;
   } catch (const ReaderError &error) {

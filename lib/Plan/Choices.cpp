@@ -9,6 +9,7 @@
 #include "Choices.h"
 
 #include "Lifetimes.h"
+#include "WantedSites.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -143,9 +144,12 @@ std::vector<Split> ChoiceMaker::splitsOf(const Site &site,
   constexpr size_t kEnumerated = 20000;
   std::vector<Split> splits;
   for (const Split &split : enumerateSplits(site.nest, grid_, kEnumerated)) {
-    if (obeysRoles(site, split)) {
+    if (obeysRoles(site, split) && hasWanted(site, grid_, split)) {
       splits.push_back(split);
     }
+  }
+  if (splits.empty()) { // what is wanted comes before roles
+    splits = wantedSplits(site, grid_);
   }
   if (isReachedByBatch(site)) {
     keepFullest(site, AxisRole::Data, splits);

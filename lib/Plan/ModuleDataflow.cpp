@@ -10,6 +10,7 @@
 
 #include "BatchReach.h"
 #include "SiteKinds.h"
+#include "WantedSites.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
 #include "divisi/Cost/Fusion.h"
@@ -430,7 +431,11 @@ FailureOr<ModuleDataflow> DataflowReader::read() {
 }
 
 FailureOr<ModuleDataflow> readDataflow(ModuleOp module, int64_t batchDim) {
-  return DataflowReader(module, batchDim).read();
+  FailureOr<ModuleDataflow> dataflow = DataflowReader(module, batchDim).read();
+  if (succeeded(dataflow)) {
+    readWanted(module, *dataflow);
+  }
+  return dataflow;
 }
 
 } // namespace divisi::plan

@@ -13,6 +13,7 @@
 #include "PlanningInputs.h"
 #include "RandomPlan.h"
 #include "RecomputePlan.h"
+#include "WantedSites.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
@@ -220,8 +221,9 @@ static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
     return grids.status();
   }
   start.grids = std::move(*grids);
-  if (Status status = checkZero(inputs.dataflow, options, start.grids.front());
-      !status.isOk()) {
+  Status status = checkZero(inputs.dataflow, options, start.grids.front());
+  status = status.isOk() ? checkWanted(inputs.dataflow, start.grids) : status;
+  if (!status.isOk()) {
     return status;
   }
   if (!inputs.grid) {

@@ -13,6 +13,7 @@
 #include "dialects/NN/Shapes.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/OperationCost.h"
+#include "divisi/Plan/WantedLayouts.h"
 #include "divisi/Stages/StagePlanner.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -208,11 +209,43 @@ Status StageCut::run(ArrayRef<func::FuncOp> entries) {
   for (func::FuncOp entry : entries) {
     findNodes(entry);
   }
+  if (cutAsAnnotated(entries)) {
+    return Status();
+  }
   for (func::FuncOp entry : entries) {
     priceNodes(entry);
     addCrossing(entry);
   }
   return cut();
+}
+
+/// Nodes of which the model says nothing stay with those before them. False
+/// where it says no stage, too few, or a stage after a later one.
+bool StageCut::cutAsAnnotated(ArrayRef<func::FuncOp> entries) {
+  auto module = entries.front()->getParentOfType<ModuleOp>();
+  std::vector<int64_t> chunks(nodes_.size(), 0);
+  int64_t last = 0;
+  for (const auto &[name, wanted] : wantedNodes(module)) {
+    auto node = nodeOf_.find(name);
+    if (wanted.stage && node != nodeOf_.end()) {
+      chunks[node->second] = *wanted.stage;
+      last = std::max(last, *wanted.stage);
+    }
+  }
+  for (size_t node = 1; node < chunks.size(); ++node) {
+    chunks[node] = std::max(chunks[node], chunks[node - 1]);
+  }
+  if (last == 0 || last + 1 != chunks_ || kinds_.size() != 1) {
+    return false;
+  }
+  for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+    if (!llvm::is_contained(chunks, chunk)) {
+      return false;
+    }
+  }
+  chunkOfNode_ = std::move(chunks);
+  kindOfChunk_.assign(size_t(chunks_), 0);
+  return true;
 }
 
 std::optional<int64_t> StageCut::chunkOf(Operation *op) const {

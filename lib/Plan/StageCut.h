@@ -63,6 +63,7 @@ private:
   void addCrossing(mlir::func::FuncOp entry);
   std::vector<size_t> findLayers() const;
   Status cut();
+  bool cutAsAnnotated(llvm::ArrayRef<mlir::func::FuncOp> entries);
 
   const Cluster &cluster_;
   int64_t chunks_;

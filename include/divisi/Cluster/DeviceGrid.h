@@ -77,6 +77,8 @@ struct DeviceGrid {
 
 /// How many positions `mesh` has (GridRequest::mesh); nothing if it is none.
 std::optional<int64_t> meshPositions(llvm::StringRef mesh);
+/// Its axes.
+std::optional<Grid> meshGrid(llvm::StringRef mesh);
 
 /// The grids that `request` leaves, those of most devices first; a mesh is the
 /// only one. Weights are by the rates in `precision`. `withMore`: also those

@@ -245,6 +245,9 @@ public:
 
 private:
   Status import(InputFile input);
+  /// Lets the plan of `imported` have what the annotations of its model say, if
+  /// they are for as many devices.
+  Status follow(const AnnotatedModel &model, mlir::ModuleOp imported);
   Status markWeights();
   Status chooseDevice();
   Status runStage(Stage stage);

@@ -20,8 +20,11 @@
 
 namespace divisi {
 
-/// What `plan` says, as annotations for a configuration called `name`.
-DeviceAnnotations annotationsOf(const ModelPlan &plan, const std::string &name);
+/// What `plan` says, as annotations for a configuration called `name`. Grids
+/// are stages, numbered as nodes come to them. ExitCode::Unsupported for grids
+/// that have devices in common, or another number of them.
+Expected<DeviceAnnotations> annotationsOf(const ModelPlan &plan,
+                                          const std::string &name);
 
 } // namespace divisi
 

@@ -15,6 +15,7 @@
 #ifndef DIVISI_IMPORT_DEVICEANNOTATIONS_H
 #define DIVISI_IMPORT_DEVICEANNOTATIONS_H
 
+#include "divisi/Import/ModelOutline.h"
 #include "divisi/Support/Status.h"
 
 #include <cstdint>
@@ -67,6 +68,14 @@ struct DeviceConfiguration {
 struct DeviceAnnotations {
   DeviceConfiguration configuration; ///< Which one.
   std::vector<NodeDevices> nodes;    ///< In the order of the graph.
+};
+
+/// A model with annotations: all of its configurations.
+struct AnnotatedModel {
+  ModelOutline outline;                          ///< Without inferred shapes.
+  std::vector<DeviceAnnotations> configurations; ///< As the model has them.
+  /// What nodes say of configurations that the model does not have.
+  std::vector<NodeDevices> strays;
 };
 
 /// The prefix of the model's metadata that has DeviceConfiguration::mesh.

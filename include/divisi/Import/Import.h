@@ -9,6 +9,7 @@
 #ifndef DIVISI_IMPORT_IMPORT_H
 #define DIVISI_IMPORT_IMPORT_H
 
+#include "divisi/Import/DeviceAnnotations.h"
 #include "divisi/Import/OnnxLimits.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/runtime/kernels/HostTensor.h"
@@ -64,6 +65,10 @@ struct ImportOptions {
   /// Told, in whole sentences, what is done to the model so that it can be
   /// read; unset: nobody.
   std::function<void(const std::string &)> note;
+  /// Told of the annotations of a model that has device configurations, and
+  /// what the model has become; unset: nobody.
+  std::function<void(const AnnotatedModel &model, mlir::ModuleOp imported)>
+      annotated;
 };
 
 /// Turns the ONNX model at `path` into a module with one function @forward,

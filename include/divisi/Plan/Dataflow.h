@@ -35,6 +35,18 @@ struct ResultBuffers {
   llvm::SmallVector<unsigned, 2> overwritable;
 };
 
+/// A layout that an operator has to have, as far as dimensions say it: whether
+/// it is partial does not count.
+struct WantedLayout {
+  bool isResult = false; ///< Of a result; else of an operand.
+  unsigned number = 0;   ///< Which one.
+  /// Per dimension the axes that split it, outermost first.
+  std::vector<std::vector<std::string>> axes;
+  std::string tensor; ///< What the model calls it, for messages.
+
+  friend bool operator==(const WantedLayout &, const WantedLayout &) = default;
+};
+
 /// An operator to be planned.
 struct Site {
   std::string name;                 ///< Of the operator: `nn.matmul`.
@@ -53,6 +65,8 @@ struct Site {
   int64_t time = 0; ///< When it runs.
   /// How often, in one run of the entry: more than once in a loop's body.
   int64_t repeats = 1;
+  /// Of tensors of which the model says how they are to lie; mostly none.
+  std::vector<WantedLayout> wanted;
 
   /// `fusible` if devices of `pace` fuse at all.
   FusedEnds fusibleOn(const GridPace &pace) const {
