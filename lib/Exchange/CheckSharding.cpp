@@ -64,8 +64,11 @@ Status ShardingResolver::readDim(const DimSharding &dim) {
       return invalid("it divides ", factor.extent, " elements into ",
                      factor.shards, " shards, along axis ", axis);
     }
-    bool isWithin = factor.extent <= extent / product;
-    product *= isWithin ? factor.extent : 0;
+    if (factor.extent > extent / product) {
+      product = 0;
+      break;
+    }
+    product *= factor.extent;
     factors.push_back(factor);
     order_.emplace_back(size_t(axis), factors.size() - 1);
   }

@@ -9,6 +9,7 @@
 #include "divisi/Exchange/FollowAnnotations.h"
 
 #include "FindMesh.h"
+#include "divisi/Cluster/Cluster.h"
 #include "divisi/Cluster/DeviceGrid.h"
 #include "divisi/Plan/ModelValues.h"
 #include "divisi/Plan/WantedLayouts.h"
@@ -17,7 +18,9 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 using namespace mlir;
 using namespace divisi;
@@ -101,14 +104,18 @@ void AnnotationReader::indexTensors() {
 void AnnotationReader::indexShapes() {
   auto entry = module_.lookupSymbol<func::FuncOp>("forward");
   ModelValues values(entry);
+  using Key = std::tuple<ModelValue::Kind, std::string, unsigned>;
+  std::map<Key, const std::string *> names;
+  for (const auto &[name, value] : values_) {
+    names[{value.kind, value.name, value.number}] = &name;
+  }
   auto add = [&](Value value) {
     std::optional<ModelValue> known = values.find(value);
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    for (const auto &[name, of] : values_) {
-      if (known && type && of == *known) {
-        shapes_[name] = {type.getShape().begin(), type.getShape().end()};
-        return;
-      }
+    auto name = known ? names.find({known->kind, known->name, known->number})
+                      : names.end();
+    if (type && name != names.end() && values_[*name->second] == *known) {
+      shapes_[*name->second] = {type.getShape().begin(), type.getShape().end()};
     }
   };
   for (Value argument : entry.getArguments()) {
@@ -293,10 +300,12 @@ void AnnotationReader::note(const Grid &grid) {
 }
 
 divisi::Expected<AnnotatedPlan> AnnotationReader::run(const std::string &mesh) {
-  if (given_.configuration.numDevices < 1) {
+  if (given_.configuration.numDevices < 1 ||
+      given_.configuration.numDevices > Cluster::maxDevices) {
     return makeError(ExitCode::Invalid, "the device configuration '",
                      given_.configuration.name, "' has ",
-                     given_.configuration.numDevices, " devices");
+                     given_.configuration.numDevices,
+                     " devices, expected 1 to 4096");
   }
   indexTensors();
   indexShapes();

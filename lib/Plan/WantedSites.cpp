@@ -67,7 +67,7 @@ bool AxisDealer::place(const WantedFactor &factor) {
     }
     int64_t rest = extents_[next_] / taken_;
     int64_t part = std::min(left, rest);
-    if (left % part != 0 || rest % part != 0) {
+    if (part < 1 || left % part != 0 || rest % part != 0) {
       return false;
     }
     if (!isPlaced) {

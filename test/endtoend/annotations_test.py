@@ -184,6 +184,8 @@ CONTRADICTIONS = [
      "it shards axis 1 twice, of 'w'"),
     ([shard("w", [0, 1], (1, [(3, 1), (8, 2)]))], 2, CONTENT,
      "its factors do not make up the 32 elements along axis 1 of 'w'"),
+    ([shard("w", [0, 1], (1, [(64, 1), (8, 1), (8, 2)]))], 2, CONTENT,
+     "its factors do not make up the 32 elements along axis 1 of 'w'"),
     ([shard("w", [0, 1, 2], (1, 2))], 2, CONTENT,
      "it lists 3 devices for 2 shards of 'w'"),
     ([shard("w", [0, 2], (1, 2))], 2, CONTENT,
@@ -257,7 +259,7 @@ def test_contradictions_of_nodes(divisi):
              "configuration of the model"),
             (edit(repeat), [], CONTENT, "the node has it twice"),
             (edit(empty), [], CONTENT,
-             "the device configuration 'conf' has 0 devices"),
+             "the device configuration 'conf' has 0 devices, expected 1 to 4096"),
             (nothing, ["--devices", 2, "--mesh", "x=4"], USAGE,
              "the mesh 'x=4' is not one of the 2 devices that the model is "
              "annotated for")):

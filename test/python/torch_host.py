@@ -206,6 +206,19 @@ def programs_are_compiled():
         raise AssertionError("it was compiled")
 
 
+def options_are_refused():
+    for options, message in (
+            ({"session": {"mpi_comm": 1}}, "parts of the outputs"),
+            ({"shapes": {}}, "the shapes that it is called with"),
+            ({"fallback": "never"}, "expected 'warn' or 'error'")):
+        try:
+            divisi.compile(perceptron(), (torch.randn(6, 8),), **options)
+        except Exception as error:
+            assert message in str(error), error
+        else:
+            raise AssertionError("it was compiled")
+
+
 def cache_is_found():
     module, x = perceptron(), torch.randn(6, 8)
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():

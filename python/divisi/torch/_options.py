@@ -40,6 +40,11 @@ class Options:
         if own.get("fallback", "warn") not in ("warn", "error"):
             raise UsageError(f"fallback {own['fallback']!r}: expected 'warn' or "
                              "'error'")
+        if (own.get("session") or {}).get("mpi_comm") is not None:
+            raise UsageError(
+                "session: mpi_comm: a process would have only its own devices' "
+                "parts of the outputs; divisi.torch.parallelize() divides a "
+                "module among processes")
         for name in ("shapes", "dims", "constants"):
             if name in given:
                 raise UsageError(f"{name}: the inputs of a module have the "
