@@ -58,6 +58,9 @@ struct ImportedTensor {
   mlir::Value value;
   /// The tensors of a sequence, which itself has neither type nor dims.
   std::optional<std::vector<Tensor>> sequence;
+  /// An optional that holds nothing; it is an empty sequence, too, so that
+  /// operators on tensors refuse it.
+  bool isNothing = false;
 
   /// The number of dims.
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }

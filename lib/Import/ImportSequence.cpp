@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A sequence whose length and positions are known is gone after import: the
-// nodes that read it get its tensors.
+// nodes that read it get its tensors. So is an optional: what it holds stands
+// for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -201,9 +202,38 @@ static void importConcat(NodeImporter &node) {
   node.setResult(0, emit.concat(elements, axis));
 }
 
+//===----------------------------------------------------------------------===//
+// Optionals
+//===----------------------------------------------------------------------===//
+
+/// Of a tensor or a sequence; or of nothing.
+static void importOptional(NodeImporter &node) {
+  Tensor held = node.hasInput(0) ? node.input(0) : sequenceOf({});
+  if (!node.hasInput(0)) {
+    held->isNothing = true;
+  }
+  node.setResult(0, held);
+}
+
+/// Of what is no optional, that itself.
+static void importGetElement(NodeImporter &node) {
+  if (node.input(0)->isNothing) {
+    return node.invalid("the optional holds nothing");
+  }
+  node.setResult(0, node.input(0));
+}
+
+static void importHasElement(NodeImporter &node) {
+  bool isThere = node.hasInput(0) && !node.input(0)->isNothing;
+  node.setResult(0, node.emitter().scalar(rt::DType::Bool, isThere));
+}
+
 llvm::ArrayRef<ImporterRow> divisi::sequenceImporters() {
   static const ImporterRow kRows[] = {
       {"ConcatFromSequence", importConcat},
+      {"Optional", importOptional},
+      {"OptionalGetElement", importGetElement},
+      {"OptionalHasElement", importHasElement},
       {"SequenceAt", importAt},
       {"SequenceConstruct", importConstruct},
       {"SequenceEmpty", importEmpty},

@@ -110,6 +110,8 @@ OnnxConverter::convertAttribute(onnx::AttributeProto &attribute,
     result.value = std::make_shared<OnnxGraph>(
         convertGraph(*attribute.mutable_g(), opsets));
     break;
+  case onnx::AttributeProto::TYPE_PROTO:
+    break; // Of an optional that holds nothing: no operator asks what.
   default:
     throwError(ExitCode::Unsupported,
                here + " has the type " +

@@ -205,6 +205,22 @@ def sequences():
          "zero": np.int64(0)}), [{"x": random(3, 4)}])
 
 
+def optionals():
+    """What holds a tensor, and what holds nothing, of which a branch asks."""
+    kind = helper.make_tensor_type_proto(FLOAT, [3, 4])
+    return Case(model([
+        node("Optional", "x", "some"), node("Optional", "", "none", type=kind),
+        node("OptionalHasElement", "some", "is"),
+        node("OptionalHasElement", "none", "is_not"),
+        node("OptionalGetElement", "some", "held"),
+        node("If", "is_not", "y",
+             then_branch=graph([node("OptionalGetElement", "none", "a")], [],
+                               [value("a")]),
+             else_branch=graph([node("Neg", "held", "b")], [], [value("b")]))],
+        [value("x")], [value("y"), value("is", (), BOOL),
+                       value("is_not", (), BOOL)], opset=18), BOTH[:1])
+
+
 def non_zero():
     """Rows chosen by data, and what is made of each of them."""
     return Case(model([
@@ -314,6 +330,7 @@ CASES = {
     "lstm": lambda: recurrent("LSTM"),
     "lstm of sequences": lambda: recurrent("LSTM", "bidirectional", True),
     "sequences": sequences,
+    "optionals": optionals,
     "non-zero": non_zero,
     "compress": compress,
     "experts": experts,

@@ -69,6 +69,14 @@ def rows_of_two():
             [value("y", (2, "n"), INT)], None)
 
 
+@refuses(CONTENT, "the optional holds nothing")
+def nothing_held():
+    kind = onnx.helper.make_tensor_type_proto(FLOAT, [3, 4])
+    return ([node("Optional", "", "o", type=kind),
+             node("OptionalGetElement", "o", "e"), node("Add", "e x", "y")],
+            [value("x")], [value("y")], None)
+
+
 @refuses(UNSUPPORTED, "it writes rows of several kinds: only the run knows how")
 def rows_into_rows():
     return ([node("NonZero", "x", "i"), node("Transpose", "i", "t"),
