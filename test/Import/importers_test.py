@@ -61,10 +61,10 @@ GOOD = [case for case in CASES
         and not node_cases.has_other_form(case.name)]
 # By endtoend/control_flow_test.py and random_test.py.
 TRIED_ELSEWHERE = {
-    "Bernoulli", "ConcatFromSequence", "Multinomial", "Optional", "RandomNormal",
-    "RandomNormalLike", "RandomUniform", "RandomUniformLike", "SequenceAt",
-    "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
-    "SequenceLength", "SplitToSequence"}
+    "Bernoulli", "ConcatFromSequence", "Multinomial", "Optional",
+    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+    "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
+    "SequenceInsert", "SequenceLength", "SplitToSequence"}
 
 
 def is_coarse(case):

@@ -135,11 +135,11 @@ def _(folder):
     save(folder, [node])
 
 
-@row(5, "attribute 'a' has the type TYPE_PROTO, which Divisi does not support")
+@row(5, "attribute 'a' has the type TENSORS, which Divisi does not support")
 def _(folder):
     node = helper.make_node("Relu", ["x"], ["y"], "only")
     node.attribute.append(helper.make_attribute(
-        "a", helper.make_tensor_type_proto(F32, [1])))
+        "a", [helper.make_tensor("t", F32, [1], [0])]))
     save(folder, [node])
 
 

@@ -112,9 +112,9 @@ def test_a_call_with_an_attribute_that_divisi_lacks_is_refused(refused):
         [helper.make_opsetid("", 20)], attributes=["kind"])
     call = node("Inner", ["x"], ["y"], "call", domain="f")
     call.attribute.append(helper.make_attribute(
-        "kind", helper.make_tensor_type_proto(TensorProto.FLOAT, [1])))
+        "kind", [helper.make_tensor("t", TensorProto.FLOAT, [1], [0])]))
     assert refused([call], functions=[body], opsets=(("", 20), ("f", 1))) == (
-        "node 'call' (Inner): attribute 'kind' has the type TYPE_PROTO, "
+        "node 'call' (Inner): attribute 'kind' has the type TENSORS, "
         "which Divisi does not support\n")
 
 
