@@ -153,5 +153,6 @@ void divisi::tellWritten(const std::string &path, const std::string &what,
     bytes = about->st_size;
   }
   Message("wrote ") << (isStdout(path) ? "stdout" : path) << ": " << what
-                    << (bytes ? ", " + formatBytes(double(*bytes)) : "");
+                    << (bytes ? ", a file of " + formatBytes(double(*bytes))
+                              : "");
 }

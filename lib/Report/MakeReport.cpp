@@ -9,6 +9,7 @@
 #include "divisi/Report/Report.h"
 
 #include "Describe.h"
+#include "Parallelism.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/ModuleCluster.h"
@@ -58,6 +59,7 @@ private:
   const Cluster &cluster_;
   Report report_;
   OperationCost cost_;
+  Parallelism parallelism_;
   std::set<std::string> bodies_; ///< That were added, by name.
 };
 
@@ -236,6 +238,7 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
       opNanoseconds(nest, Grid(), Split::replicated(nest), profile, one,
                     cost_.fusionOf(op, one).fusible);
   report_.rows.push_back(std::move(row));
+  parallelism_.count(op, *strategy);
   return Status();
 }
 
@@ -323,6 +326,7 @@ Status ReportBuilder::addFunction(func::FuncOp function,
     if (!status.isOk()) {
       return status;
     }
+    parallelism_.follow(op);
     if (report_.rows.size() > before) {
       repeat(report_.rows.back(), running.times);
     }
@@ -392,6 +396,9 @@ Expected<Report> ReportBuilder::run() {
     if (copies.copies > 0) {
       report_.spaceCopies.push_back(std::move(copies));
     }
+  }
+  for (ReportGrid &grid : report_.grids) {
+    grid.parallelism = parallelism_.text(grid, report_.globals);
   }
   sumRows(report_);
   return std::move(report_);

@@ -110,7 +110,8 @@ static bool fromJSON(const json::Value &value, ReportGrid &grid,
   json::ObjectMapper map(value, path);
   std::string axes;
   if (!map || !map.map("name", grid.name) || !map.map("axes", axes) ||
-      !map.map("devices", grid.devices)) {
+      !map.map("devices", grid.devices) ||
+      !map.mapOptional("parallelism", grid.parallelism)) {
     return false;
   }
   llvm::Expected<Grid> read = parseGrid(axes);

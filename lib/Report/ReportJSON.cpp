@@ -97,7 +97,8 @@ static std::string axesText(const Grid &grid) {
 json::Value toJSON(const ReportGrid &grid) {
   return json::Object{{"name", grid.name},
                       {"axes", axesText(grid.axes)},
-                      {"devices", json::Array(grid.devices)}};
+                      {"devices", json::Array(grid.devices)},
+                      {"parallelism", grid.parallelism}};
 }
 
 static json::Value toJSON(const ReportComparison &other) {

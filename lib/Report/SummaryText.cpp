@@ -420,7 +420,7 @@ void divisi::printSummary(const Report &named, raw_ostream &os) {
   }
   for (const ReportGrid &grid : report.grids) {
     grid.axes.print(line(os, "grid @" + grid.name));
-    os << "\n";
+    os << (grid.parallelism.empty() ? "" : ": " + grid.parallelism) << "\n";
   }
   printTime(report, os);
   printEntries(report, os);

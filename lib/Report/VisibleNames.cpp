@@ -55,6 +55,7 @@ Report divisi::withVisibleNames(Report report) {
   }
   for (ReportGrid &grid : report.grids) {
     show(grid.name);
+    show(grid.parallelism);
   }
   for (std::vector<ReportTensor> *tensors :
        {&report.globals, &report.tensors}) {

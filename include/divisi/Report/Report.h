@@ -130,6 +130,9 @@ struct ReportGrid {
   std::string name;             ///< The symbol.
   Grid axes;                    ///< What the devices are arranged along.
   std::vector<int64_t> devices; ///< By position, row-major.
+  /// What the plan does along the axes, as people call it: `DP 2, TP 4`; empty
+  /// if nothing is split, and of reports that do not say.
+  std::string parallelism = {};
 };
 
 /// Who computes the calls of one operator when the default backends run.
