@@ -95,6 +95,7 @@ Status Compilation::load(const std::string &path, const std::string &pipeName) {
   hasForeignCode_ = hasNativeCode(*module_);
   Expected<TrainOptions> noted = notedTraining(*module_);
   isTrained_ = !noted || noted->isWanted(); // what is wrong, the stage says
+  followNoted();
   return verifyStage();
 }
 

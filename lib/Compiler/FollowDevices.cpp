@@ -8,6 +8,7 @@
 
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Exchange/FollowAnnotations.h"
+#include "divisi/Plan/WantedLayouts.h"
 
 using namespace divisi;
 
@@ -19,6 +20,38 @@ static std::optional<int64_t> devicesOf(const PlanOptions &options) {
   std::optional<int64_t> positions = meshPositions(options.grid.mesh);
   return positions ? std::optional(*positions * options.pipelineStages)
                    : std::nullopt;
+}
+
+static void obey(const AnnotatedPlan &annotated, CompileOptions &options) {
+  options.plan.grid.devices = annotated.devices;
+  options.plan.grid.mesh = annotated.mesh;
+  options.plan.pipelineStages = annotated.stages;
+  options.searchesStages = false;
+  options.rewrite.mode = RewriteMode::Off;
+}
+
+void Compilation::followNoted() {
+  std::optional<AnnotatedPlan> noted = notedAnnotations(*module_);
+  if (!noted || stage_ >= Stage::Plan) {
+    return;
+  }
+  PlanOptions &plan = options_.plan;
+  std::optional<int64_t> devices = devicesOf(plan);
+  bool isOther =
+      (devices && *devices != noted->devices) ||
+      (!plan.grid.mesh.empty() &&
+       meshGrid(plan.grid.mesh) != meshGrid(noted->mesh)) ||
+      (plan.pipelineStages > 1 && plan.pipelineStages != noted->stages);
+  if (!isOther) {
+    return obey(*noted, options_);
+  }
+  (*module_)->removeAttr(kShardingsAttr);
+  if (options_.import.note) {
+    options_.import.note("the model's annotations are for " +
+                         std::to_string(noted->devices) +
+                         " devices on the mesh " + noted->mesh +
+                         ", another one is asked for: they are not followed");
+  }
 }
 
 Status Compilation::follow(const AnnotatedModel &model,
@@ -56,11 +89,7 @@ Status Compilation::follow(const AnnotatedModel &model,
                      "is ",
                      plan.pipelineStages);
   }
-  plan.grid.devices = followed->devices;
-  plan.grid.mesh = followed->mesh;
-  plan.pipelineStages = followed->stages;
-  options_.searchesStages = false;
-  options_.rewrite.mode = RewriteMode::Off;
+  obey(*followed, options_);
   note("the plan follows the model's annotations for '" +
        given->configuration.name + "', on the mesh " + followed->mesh +
        ", and no rewrite rules are applied");

@@ -52,7 +52,7 @@ private:
   Status readNodes();
   Status readTensor(const NodeDevices &node, const TensorSharding &sharding);
   divisi::Expected<Grid> chooseMesh(const std::string &mesh);
-  void note(const Grid &grid);
+  void note(const Grid &grid, const AnnotatedPlan &plan);
   Attribute attributeOf(const NodeTensor &tensor, const Grid &grid);
   std::string where(size_t node) const {
     return "node '" + outline_.nodes[node].name + "': its annotation for '" +
@@ -277,7 +277,7 @@ Attribute AnnotationReader::attributeOf(const NodeTensor &tensor,
   return wanted.attribute(module_.getContext());
 }
 
-void AnnotationReader::note(const Grid &grid) {
+void AnnotationReader::note(const Grid &grid, const AnnotatedPlan &plan) {
   Builder builder(module_.getContext());
   std::map<size_t, SmallVector<Attribute>> tensors;
   for (const NodeTensor &tensor : tensors_) {
@@ -295,6 +295,9 @@ void AnnotationReader::note(const Grid &grid) {
   }
   NamedAttrList all;
   all.set("configuration", builder.getStringAttr(given_.configuration.name));
+  all.set("devices", builder.getI64IntegerAttr(plan.devices));
+  all.set("stages", builder.getI64IntegerAttr(plan.stages));
+  all.set("mesh", builder.getStringAttr(plan.mesh));
   all.set("nodes", builder.getArrayAttr(nodes));
   module_->setAttr(kShardingsAttr, all.getDictionary(module_.getContext()));
 }
@@ -318,7 +321,6 @@ divisi::Expected<AnnotatedPlan> AnnotationReader::run(const std::string &mesh) {
   if (!grid) {
     return grid.status();
   }
-  note(*grid);
   AnnotatedPlan plan;
   plan.devices = given_.configuration.numDevices;
   plan.stages = stages_;
@@ -326,7 +328,24 @@ divisi::Expected<AnnotatedPlan> AnnotationReader::run(const std::string &mesh) {
     plan.mesh +=
         (plan.mesh.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
   }
+  note(*grid, plan);
   return plan;
+}
+
+std::optional<AnnotatedPlan> divisi::notedAnnotations(ModuleOp module) {
+  auto all = module->getAttrOfType<DictionaryAttr>(kShardingsAttr);
+  auto number = [&](StringRef name) {
+    auto found = all ? all.getAs<IntegerAttr>(name) : IntegerAttr();
+    return found ? found.getInt() : 0;
+  };
+  auto mesh = all ? all.getAs<StringAttr>("mesh") : StringAttr();
+  AnnotatedPlan plan{number("devices"), mesh ? mesh.getValue().str() : "",
+                     number("stages")};
+  std::optional<int64_t> positions = meshPositions(plan.mesh);
+  return positions && plan.stages > 0 &&
+                 plan.devices == *positions * plan.stages
+             ? std::optional(plan)
+             : std::nullopt;
 }
 
 const DeviceAnnotations *

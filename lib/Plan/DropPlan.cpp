@@ -13,6 +13,7 @@
 #include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Plan/WantedLayouts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -158,6 +159,7 @@ Expected<int64_t> PlanDropper::run() {
   for (const std::function<void()> &drop : drops_) {
     drop();
   }
+  module_->removeAttr(kShardingsAttr);
   int64_t devices = 0;
   for (auto grid : llvm::make_early_inc_range(module_.getOps<spmd::GridOp>())) {
     for (int64_t device : grid.getDeviceIds()) {

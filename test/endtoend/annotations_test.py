@@ -172,6 +172,26 @@ def test_other_numbers_of_devices_are_free(divisi):
     assert planned(divisi, "--devices", 2)[1]["up"] == "n@x0"
 
 
+def test_dumps_keep_what_the_model_says(divisi):
+    """Until they are asked for another mesh, or to plan again."""
+    perceptron(divisi.path("m.onnx"))
+    annotate(divisi.path("m.onnx"), 2, {"up": [shard("w", [0, 1], (1, 2))],
+                                        "down": [shard("v", [0, 1], (1, 2))]})
+    divisi("compile", "m.onnx", "-o", "m.divisi", "--dump-after", "all",
+           "--dump-to", ".")
+    for dump in ("m.import.mlir", "m.rewrite.mlir"):
+        divisi("plan", dump, "-o", "p.mlir")
+        found = [split for _, op, _, split in strategies(divisi.path("p.mlir"))
+                 if op == "nn.matmul"]
+        assert found == ["n@x0", "n@x0"]
+    said = divisi("plan", "m.import.mlir", "--devices", 4, "-o", "p.mlir")
+    assert ("the model's annotations are for 2 devices on the mesh x0=2, another "
+            "one is asked for: they are not followed") in said.err
+    assert "divisi.shardings" not in divisi.path("p.mlir").read_text()
+    divisi("plan", "m.plan.mlir", "--replan", "--devices", 2, "-o", "p.mlir")
+    assert "divisi.shardings" not in divisi.path("p.mlir").read_text()
+
+
 CONTRADICTIONS = [
     ([shard("b", [0, 1], (0, 2))], 2, CONTENT,
      "node 'up': its annotation for 'conf': 'b' is neither an input nor an output "

@@ -79,7 +79,8 @@ def refused(result):
 
 
 @pytest.mark.parametrize("verb", ["compile", "plan", "check", "bench", "explain",
-                                  "simulate", "run", "train", "export-weights", "solve", "version"])
+                                  "simulate", "run", "train", "export",
+                                  "export-weights", "solve", "version"])
 def test_help_shows_our_options_alone(made, verb):
     found = groups(made, verb)
     assert not {"General options", "Generic Options"} & set(found)
@@ -97,7 +98,8 @@ def acts_on(made, verb, group):
     return sorted(set(names) - OF_PLANS)
 
 
-@pytest.mark.parametrize("verb", ["compile", "plan", "check", "explain"])
+@pytest.mark.parametrize("verb", ["compile", "plan", "check", "explain",
+                                  "export"])
 @pytest.mark.parametrize("stage", STAGES + ["a.divisi"])
 def test_what_is_decided_is_refused(made, verb, stage):
     """All options at once: the message names those and no others."""
@@ -118,7 +120,8 @@ def test_what_is_decided_is_refused(made, verb, stage):
     given = [f"--{option}={VALUES[option]}" for group in (IMPORT, TRAIN, REWRITE, PLAN)
              for option in acts_on(made, verb, group)]
     output = ["-o", "o"] if verb in ("compile", "plan") else []
-    if name == "a.divisi" and verb in ("compile", "plan"):
+    output += ["--to", "dtensor"] if verb == "export" else []
+    if name == "a.divisi" and verb in ("compile", "plan", "export"):
         assert "is an artifact, which run, check and explain take" in made(
             verb, name, *given, *output, exits=CONTENT).err
         return

@@ -248,6 +248,8 @@ private:
   /// Lets the plan of `imported` have what the annotations of its model say, if
   /// they are for as many devices.
   Status follow(const AnnotatedModel &model, mlir::ModuleOp imported);
+  /// The same of a module that was imported before and has no plan.
+  void followNoted();
   Status markWeights();
   Status chooseDevice();
   Status runStage(Stage stage);

@@ -11,7 +11,8 @@
 // have all of these shards, and the module notes what operators are to have,
 // for the planner:
 //
-//   divisi.shardings = {configuration = "four", nodes = [
+//   divisi.shardings = {configuration = "four", devices = 4, stages = 1,
+//                       mesh = "x=2,y=2", nodes = [
 //     {node = "up", tensors = [{kind = "global", name = "w", number = 0,
 //                               count = 1, dims = [[[16, ""]], [[32,
 //                               "x"]]]}]}]}
@@ -53,6 +54,10 @@ Expected<AnnotatedPlan> followAnnotations(mlir::ModuleOp imported,
                                           const AnnotatedModel &model,
                                           const DeviceAnnotations &annotations,
                                           const std::string &mesh);
+
+/// What `module`, which may have been written and read, notes; nothing if it
+/// does not.
+std::optional<AnnotatedPlan> notedAnnotations(mlir::ModuleOp module);
 
 /// ExitCode::Invalid for a node of `model` that names a configuration which the
 /// model does not have.
