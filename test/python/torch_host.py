@@ -206,6 +206,41 @@ def programs_are_compiled():
         raise AssertionError("it was compiled")
 
 
+def plan_files_are_read():
+    """By read_plan(): what was written, and nothing else."""
+    import json
+    module, x = perceptron(), torch.randn(6, 8)
+    plan = divisi.torch.plan(module, (x,), devices=2, tensor_parallel_size=2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.json"
+        plan.export(path)
+        read = divisi.torch.read_plan(module, path)
+        assert read.to_dict() == plan.to_dict()
+        assert str(read.parameters["0.weight"]) == "[Shard(dim=0)]"
+        made = json.loads(path.read_text())
+        other = nn.Sequential(nn.Sequential(nn.Linear(8, 4)))
+        unshaped = {**made, "inputs": [{"name": "x", "dtype": "FLOAT"}]}
+        for owner, given, kind, message in (
+                (other, path, divisi.UsageError, "no parameter of this one"),
+                (module, Path(folder) / "lost", divisi.FileError, "cannot read"),
+                (module, {**made, "version": 2}, divisi.InvalidError,
+                 "no plan of version 1"),
+                (module, unshaped, divisi.UsageError,
+                 "the shape or type of the input 'x'")):
+            try:
+                divisi.torch.read_plan(owner, given)
+            except kind as error:
+                assert message in str(error), error
+            else:
+                raise AssertionError(message)
+        path.write_text("{")
+        try:
+            divisi.torch.read_plan(module, path)
+        except divisi.InvalidError as error:
+            assert "is no JSON" in str(error), error
+        assert divisi.torch.read_plan(module, unshaped, (x,)).axes == plan.axes
+
+
 def options_are_refused():
     for options, message in (
             ({"session": {"mpi_comm": 1}}, "parts of the outputs"),

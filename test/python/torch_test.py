@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(
 
 CASES = ["weights_change", "threads_take_turns", "shapes_are_dynamic",
          "memory_is_shared", "falls_back", "branches", "fused_layers",
-         "programs_are_compiled", "options_are_refused",
+         "programs_are_compiled", "options_are_refused", "plan_files_are_read",
          "cache_is_found", "page"]
 # Of those that take less than minutes.
 MODELS = [name for name in names.MODELS if not name.endswith("-b8")]
