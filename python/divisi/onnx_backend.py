@@ -127,7 +127,24 @@ class DivisiRep(BackendRep):
         session = self._session(values)
         found = session.run({name: value for name, value in values.items()
                              if name not in self._constants})
-        return self._results(*(found[name] for name in self._outputs))
+        return self._results(*(_counted(self._model, found, name)
+                               for name in self._outputs))
+
+
+def _counted(model: onnx.ModelProto, found: Mapping[str, numpy.ndarray],
+             name: str) -> numpy.ndarray:
+    """Of an output whose rows the run has counted, those that count: along the
+    first dim that the model does not say to be as large as it is."""
+    rows, count = found[name], name + ".count"
+    own = {output.name for output in model.graph.output}
+    if count not in found or count in own or not rows.ndim:
+        return rows
+    shape = next((output.type.tensor_type.shape.dim
+                  for output in model.graph.output if output.name == name), ())
+    fixed = [dim.dim_value for dim in shape] + [0] * rows.ndim
+    axis = next((axis for axis, extent in enumerate(rows.shape)
+                 if fixed[axis] != extent), 0)
+    return rows.take(range(int(found[count])), axis)
 
 
 def _array(name: str, value: Any) -> numpy.ndarray:
