@@ -240,7 +240,7 @@ Status CheckVerb::expectOf(const LoadedEntry &loaded) {
     Status status = readExpected();
     return status.isOk() ? readExact() : status;
   }
-  auto given = loaded.runWhole(inputs_);
+  auto given = runWithStates(loaded, inputs_, /*again=*/true);
   if (!given) {
     return given.status();
   }
@@ -317,7 +317,7 @@ Status CheckVerb::checkRewritten(Compilation &model) {
     status = checkAlike(entry_, *after->entry);
   }
   auto got = status.isOk()
-                 ? after->runWhole(inputs_)
+                 ? runWithStates(*after, inputs_, expect_.empty())
                  : divisi::Expected<std::vector<rt::HostTensor>>(status);
   if (!got) {
     return got.status();
@@ -343,7 +343,7 @@ Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
     return Status(loaded.status().code(),
                   name + ": " + loaded.status().message());
   }
-  auto got = loaded->runWhole(inputs_);
+  auto got = runWithStates(*loaded, inputs_, expect_.empty());
   return got ? compareOnFirst(*got, name)
              : Status(got.status().code(),
                       name + ": " + got.status().message());

@@ -114,6 +114,16 @@ divisi::loadOriginal(const std::string &path, const std::string &flag,
   return original;
 }
 
+divisi::Expected<std::vector<rt::HostTensor>>
+divisi::runWithStates(const LoadedEntry &loaded,
+                      const std::vector<rt::HostTensor> &inputs, bool again) {
+  auto first = loaded.runWhole(inputs);
+  again &= loaded.entry->name != kTrainStep &&
+           std::ranges::any_of(loaded.session->globals(),
+                               &rt::GlobalInfo::isUpdated);
+  return first && again ? loaded.runWhole(inputs) : std::move(first);
+}
+
 static std::string textOf(const std::vector<rt::ValueInfo> &values) {
   std::string text;
   for (const rt::ValueInfo &value : values) {

@@ -43,6 +43,13 @@ Expected<std::unique_ptr<Compilation>> loadOriginal(const std::string &path,
                                                     CompileOptions options,
                                                     const rt::EntryInfo &other);
 
+/// What the entry gives; `again`, where it keeps states between runs, what its
+/// second run gives, which depends on what the first has left. A training step
+/// is run once.
+Expected<std::vector<rt::HostTensor>>
+runWithStates(const LoadedEntry &loaded,
+              const std::vector<rt::HostTensor> &inputs, bool again);
+
 /// ExitCode::Invalid if two entries take or give other values.
 Status checkAlike(const rt::EntryInfo &before, const rt::EntryInfo &after);
 

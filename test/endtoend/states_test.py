@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 BATCH, HEADS, LENGTH, DEPTH, STEPS = 2, 4, 8, 8, 6
 WIDTH = HEADS * DEPTH
+DIFFERS = 8
 CACHE = 4 * BATCH * HEADS * LENGTH * DEPTH
 STATES = ("--state", "past.*=present.*")
 EXTENTS = ("--dim", f"batch={BATCH}", "--dim", f"room={LENGTH}")
@@ -215,6 +216,20 @@ def test_an_initializer_is_what_a_state_begins_with(divisi):
     assert_close(load(divisi.path("y.npz")),
                  {"y": np.array([6, 12], np.float32)})
     divisi("check", "m.onnx", "--state", "n=next", "--devices", 2)
+
+
+@pytest.mark.parametrize("step, code", [(1, 0), (2, DIFFERS)])
+def test_check_compares_what_a_run_has_left(divisi, step, code):
+    """The first runs of both programs give the same."""
+    for name, one in (("m", 1), ("other", step)):
+        graph = onnx.parser.parse_graph(
+            "g (float[2] x, float n) => (float[2] y, float next) {"
+            f" one = Constant <value = float {{{one}}}> ()"
+            " next = Add (n, one) y = Mul (x, n) }")
+        onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[
+            helper.make_opsetid("", 18)]), divisi.path(f"{name}.onnx"))
+    divisi("check", "m.onnx", "--before", "other.onnx", "--state", "n=next",
+           "--devices", 2, exits=code)
 
 
 @pytest.mark.parametrize("given, message", [
