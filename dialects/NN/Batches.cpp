@@ -15,8 +15,7 @@ using namespace divisi;
 
 std::optional<nn::BatchPart> nn::batchOf(SliceOp slice) {
   auto type = cast<RankedTensorType>(slice.getX().getType());
-  if (!isa<BlockArgument>(slice.getX()) || type.getRank() == 0 ||
-      nodeName(slice.getLoc()) != kBatchNode) {
+  if (type.getRank() == 0 || nodeName(slice.getLoc()) != kBatchNode) {
     return std::nullopt;
   }
   int64_t begin = slice.getStarts().front();

@@ -24,6 +24,8 @@ namespace divisi::nn {
 
 /// What operators are called that take batches out of inputs, or join results.
 inline constexpr llvm::StringLiteral kBatchNode = "micro_batch";
+/// Marks a body each iteration of which is one micro-batch (a unit attribute).
+inline constexpr llvm::StringLiteral kMicroBatchesAttr = "nn.micro_batches";
 /// The location of one that `builder` makes.
 mlir::Location batchLocation(mlir::Builder &builder);
 
@@ -39,7 +41,7 @@ struct BatchPart {
   int64_t number = 0; ///< From 0.
   int64_t count = 1;  ///< At least 1.
 };
-/// What sliceBatch() has made of an input; nothing if it has not made `slice`.
+/// What sliceBatch() has made; nothing if it has not made `slice`.
 std::optional<BatchPart> batchOf(SliceOp slice);
 
 } // namespace divisi::nn

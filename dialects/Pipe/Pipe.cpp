@@ -128,15 +128,121 @@ void pipe::setSchedule(FunctionOpInterface function,
            builder.getNamedAttr(kOrder, builder.getArrayAttr(orders))}));
 }
 
+//===----------------------------------------------------------------------===//
+// Micro-batches of which the first one is there
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> pipe::getFoldedBatches(FunctionOpInterface function) {
+  auto count = function->getAttrOfType<IntegerAttr>(PipeDialect::kMicroBatches);
+  return count ? std::optional(count.getInt()) : std::nullopt;
+}
+
+void pipe::setFoldedBatches(FunctionOpInterface function, int64_t count) {
+  function->setAttr(PipeDialect::kMicroBatches,
+                    Builder(function->getContext()).getI64IntegerAttr(count));
+}
+
+int64_t pipe::timesPerCall(Operation *op) {
+  auto function = dyn_cast<FunctionOpInterface>(op->getParentOp());
+  return function && op->hasAttr(PipeDialect::kEach)
+             ? getFoldedBatches(function).value_or(1)
+             : 1;
+}
+
+static SmallVector<CarriedValue> getCarried(Operation *op, StringRef name) {
+  SmallVector<CarriedValue> values;
+  if (auto list = op->getAttrOfType<DenseI64ArrayAttr>(name)) {
+    for (int64_t i = 0; i + 1 < list.size(); i += 2) {
+      values.push_back({unsigned(list[i]), unsigned(list[i + 1])});
+    }
+  }
+  return values;
+}
+
+static void setCarried(Operation *op, StringRef name,
+                       ArrayRef<CarriedValue> values) {
+  SmallVector<int64_t> list;
+  for (const CarriedValue &value : values) {
+    list.append({int64_t(value.index), int64_t(value.number)});
+  }
+  op->setAttr(name, Builder(op->getContext()).getDenseI64ArrayAttr(list));
+}
+
+SmallVector<CarriedValue> pipe::getTakes(Operation *op) {
+  return getCarried(op, PipeDialect::kTakes);
+}
+
+void pipe::setTakes(Operation *op, ArrayRef<CarriedValue> values) {
+  setCarried(op, PipeDialect::kTakes, values);
+}
+
+SmallVector<CarriedValue> pipe::getGives(Operation *op) {
+  return getCarried(op, PipeDialect::kGives);
+}
+
+void pipe::setGives(Operation *op, ArrayRef<CarriedValue> values) {
+  setCarried(op, PipeDialect::kGives, values);
+}
+
+/// Pairs of an index below `count` and a number.
+static LogicalResult verifyCarried(Operation *op, NamedAttribute attr,
+                                   unsigned count) {
+  auto list = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+  bool isRight = list && list.size() % 2 == 0;
+  for (int64_t i = 0; isRight && i < list.size(); ++i) {
+    int64_t limit = i % 2 == 0 ? count : std::numeric_limits<int32_t>::max();
+    isRight = list[i] >= 0 && list[i] < limit;
+  }
+  return isRight ? success()
+                 : op->emitOpError()
+                       << attr.getName().getValue()
+                       << ": expected pairs of an index below " << count
+                       << " and a number (array<i64: ...>), got "
+                       << attr.getValue();
+}
+
+static LogicalResult verifyCount(Operation *op, Attribute value) {
+  auto count = dyn_cast<IntegerAttr>(value);
+  constexpr int64_t kMost = 1 << 20;
+  if (!isa<FunctionOpInterface>(op) || !count ||
+      !count.getType().isInteger(64) || count.getInt() < 1 ||
+      count.getInt() > kMost) {
+    return op->emitOpError() << "pipe.micro_batches: expected an i64 from 1 to "
+                             << kMost << " on a function, got " << value;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The verifier
+//===----------------------------------------------------------------------===//
+
 LogicalResult PipeDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
-  if (attr.getName() == kStep) {
+  StringRef name = attr.getName().getValue();
+  if (name == kStep) {
     return verifyStepText(op, attr.getValue());
   }
-  if (attr.getName() != kSchedule) {
+  if (name == kMicroBatches) {
+    return verifyCount(op, attr.getValue());
+  }
+  if (name == kTakes) {
+    return verifyCarried(op, attr, op->getNumOperands());
+  }
+  if (name == kGives) {
+    return verifyCarried(op, attr, op->getNumResults());
+  }
+  if (name == kEach || name == kJoin) {
+    return isa<UnitAttr>(attr.getValue())
+               ? success()
+               : op->emitOpError()
+                     << name << ": expected no value, got " << attr.getValue();
+  }
+  if (name != kSchedule) {
     return op->emitOpError()
-           << "unknown attribute '" << attr.getName().getValue()
-           << "', expected pipe.step or pipe.schedule";
+           << "unknown attribute '" << name
+           << "', expected pipe.step, pipe.schedule, pipe.micro_batches, "
+              "pipe.each, pipe.takes, pipe.gives or pipe.join";
   }
   std::string wrong = "expected on a function";
   if (!isa<FunctionOpInterface>(op) || !readSchedule(attr.getValue(), wrong)) {

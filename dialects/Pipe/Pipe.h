@@ -36,6 +36,33 @@ std::optional<PipelineSchedule> getSchedule(mlir::FunctionOpInterface function);
 void setSchedule(mlir::FunctionOpInterface function,
                  const PipelineSchedule &schedule);
 
+//===----------------------------------------------------------------------===//
+// Micro-batches of which the first one is there
+//===----------------------------------------------------------------------===//
+
+/// How many micro-batches a call of `function` takes, where the operators of
+/// one stand for those of all; nothing if all are there.
+std::optional<int64_t> getFoldedBatches(mlir::FunctionOpInterface function);
+/// Lets the operators of one stand for those of `count`, at least 1.
+void setFoldedBatches(mlir::FunctionOpInterface function, int64_t count);
+/// How often `op`, of an entry, runs in a call: once per micro-batch that it
+/// stands for.
+int64_t timesPerCall(mlir::Operation *op);
+
+/// A value that a micro-batch gives and the next one takes.
+struct CarriedValue {
+  unsigned index = 0;  ///< Of the operand or the result.
+  unsigned number = 0; ///< The same for who gives it and who takes it.
+};
+/// The operands of `op` that are carried.
+llvm::SmallVector<CarriedValue> getTakes(mlir::Operation *op);
+/// Sets them.
+void setTakes(mlir::Operation *op, llvm::ArrayRef<CarriedValue> values);
+/// The results of `op` that are carried.
+llvm::SmallVector<CarriedValue> getGives(mlir::Operation *op);
+/// Sets them.
+void setGives(mlir::Operation *op, llvm::ArrayRef<CarriedValue> values);
+
 } // namespace divisi::pipe
 
 #endif // DIVISI_DIALECTS_PIPE_PIPE_H

@@ -30,8 +30,8 @@ RankedTensorType MicroBatches::wholeOf(RankedTensorType part) const {
   return nn::typeOfBatches(part, count_);
 }
 
-MicroBatches::MicroBatches(func::FuncOp entry, int64_t count, bool writesOut)
-    : entry_(entry), count_(count), writesOut_(writesOut) {
+MicroBatches::MicroBatches(func::FuncOp entry, int64_t count, bool isPipeline)
+    : entry_(entry), count_(count), isPipeline_(isPipeline) {
   SmallVector<Type> types;
   for (BlockArgument argument : entry.getArguments()) {
     RankedTensorType part = typeOf(argument);
@@ -264,7 +264,7 @@ void MicroBatches::fillBody(func::FuncOp body, ArrayRef<Value> outside,
 }
 
 MicroBatches::Carried MicroBatches::makeLoop(StepBuilder &b) {
-  int64_t written = kWrittenOut;
+  int64_t written = isPipeline_ ? 1 : kWrittenOut;
   while (count_ % written != 0) {
     --written;
   }
@@ -286,6 +286,9 @@ MicroBatches::Carried MicroBatches::makeLoop(StepBuilder &b) {
   llvm::append_range(values, outside);
   SmallVector<Type> types(ValueRange(values).getTypes());
   func::FuncOp body = makeFunction(entry_, types, carried);
+  if (isPipeline_) {
+    body->setAttr(nn::kMicroBatchesAttr, b.builder().getUnitAttr());
+  }
   fillBody(body, outside, written);
   int64_t iterations = count_ / written;
   auto loop = nn::LoopOp::create(
@@ -307,7 +310,7 @@ void MicroBatches::repeat(StepBuilder &b, MutableArrayRef<Value> sums) {
     return;
   }
   findOperators(sums);
-  bool isWritten = writesOut_ || count_ <= kWrittenOut;
+  bool isWritten = !isPipeline_ && count_ <= kWrittenOut;
   Carried all = isWritten ? writeOut(b) : makeLoop(b);
   for (Value &sum : sums) {
     const Value *part = llvm::find(parts_, sum);

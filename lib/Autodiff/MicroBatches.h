@@ -19,7 +19,8 @@
 // and repeat() makes the other ones of that. A few are written out, so that
 // their order is free and their gradients are one sum, which travels once. Of
 // more, the program would grow with their number: they are a loop, of which one
-// iteration makes a few.
+// iteration makes a few. Those of a pipeline are a loop, too, which the stage
+// Plan takes apart.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +38,9 @@ class MicroBatches {
 public:
   /// Of `entry`, which has been made for one batch, `count` of them, at least
   /// one: its arguments that are no scalars have all from now on.
-  /// Many are a loop unless `writesOut`.
-  MicroBatches(mlir::func::FuncOp entry, int64_t count, bool writesOut);
+  /// `isPipeline`: stages run them beside each other, so that each is one
+  /// iteration of a loop, however many there are.
+  MicroBatches(mlir::func::FuncOp entry, int64_t count, bool isPipeline);
 
   /// How many there are.
   int64_t count() const { return count_; }
@@ -75,7 +77,7 @@ private:
 
   mlir::func::FuncOp entry_;
   int64_t count_;
-  bool writesOut_;
+  bool isPipeline_;
   llvm::SmallVector<nn::SliceOp> firsts_;
   /// What depends on a batch, in order, but slices and updates; sums of it.
   llvm::SmallVector<mlir::Operation *> operators_;

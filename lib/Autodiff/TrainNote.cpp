@@ -103,7 +103,7 @@ static void forEachOption(Options &options, Field &field) {
   field("warmup", options.warmup);
   field("steps", options.steps);
   field("micro_batches", options.microBatches);
-  field("writes_out", options.writesOut);
+  field("pipeline", options.isPipeline);
   field("loss_scale", options.lossScale);
   field("skip_nonfinite", options.skipNonfinite);
   field("clip_norm", options.clipNorm);

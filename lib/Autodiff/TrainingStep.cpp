@@ -87,7 +87,7 @@ static FailureOr<Value> addGradients(StepBuilder &b, func::FuncOp entry,
                                      Value output, const LossScale &scale,
                                      SmallVector<TrainedWeight> &weights,
                                      const TrainOptions &options) {
-  MicroBatches batches(entry, options.microBatches, options.writesOut);
+  MicroBatches batches(entry, options.microBatches, options.isPipeline);
   FailureOr<Loss> loss = makeLoss(b, entry, batches, output, options);
   if (failed(loss)) {
     return failure();

@@ -126,7 +126,7 @@ Status divisi::addTraining(const GivenOptions &given, CompileOptions &options) {
   }
   wanted.rate = *given.rate;
   wanted.microBatches = given.microBatches;
-  wanted.writesOut =
+  wanted.isPipeline =
       given.pipelineParallel.value_or(1) > 1 || given.searchesStages();
   if (given.precision == "f16" &&
       !is_contained(given.trainFlags, "--loss-scale")) {

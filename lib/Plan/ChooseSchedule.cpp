@@ -56,7 +56,7 @@ private:
 
 } // namespace
 
-/// Of all micro-batches.
+/// Of the micro-batch that is there.
 void ChunkPricer::addTimes() {
   OperationCost cost(entry_->getParentOfType<ModuleOp>(), cluster_);
   cost.enter(entry_.front());
@@ -107,7 +107,7 @@ int64_t ChunkPricer::sending(int64_t bytes) const {
          int64_t(double(bytes) * 1e9 / links.bytesPerSecond);
 }
 
-/// What `value`, of micro-batch 0, costs its own chunk and others.
+/// What `value` costs its own chunk and others.
 void ChunkPricer::addValue(Value value, const PipelineStep &maker) {
   int64_t bytes = bytesOf(value);
   bool isForward = maker.phase == Phase::Forward;
@@ -115,7 +115,7 @@ void ChunkPricer::addValue(Value value, const PipelineStep &maker) {
   llvm::SmallVector<size_t, 2> keepers;
   for (Operation *user : value.getUsers()) {
     std::optional<PipelineStep> step = pipe::getStep(user);
-    if (!step || step->microBatch != 0) {
+    if (!step) {
       continue;
     }
     if (step->chunk != maker.chunk && !sentTo) {
@@ -137,14 +137,9 @@ void ChunkPricer::addValue(Value value, const PipelineStep &maker) {
 
 std::vector<ChunkCost> ChunkPricer::run() {
   addTimes();
-  for (ChunkCost &cost : costs_) {
-    cost.forward /= kinds_.numMicroBatches;
-    cost.inputGradient /= kinds_.numMicroBatches;
-    cost.weightGradient /= kinds_.numMicroBatches;
-  }
   for (Operation &op : entry_.front()) {
     std::optional<PipelineStep> step = pipe::getStep(&op);
-    if (step && step->microBatch == 0) {
+    if (step) {
       for (Value result : op.getResults()) {
         addValue(result, *step);
       }

@@ -9,10 +9,13 @@
 #include "divisi/Plan/ModuleDataflow.h"
 
 #include "BatchReach.h"
+#include "CheckTypes.h"
+#include "FoldedBatches.h"
 #include "SiteKinds.h"
 #include "WantedSites.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
+#include "dialects/Pipe/Pipe.h"
 #include "divisi/Cost/Fusion.h"
 #include "divisi/Evaluate/KernelCall.h"
 #include "divisi/Plan/TrainingStates.h"
@@ -66,6 +69,8 @@ private:
   llvm::DenseMap<Operation *, unsigned> entryOf_, firstArgumentOf_;
   /// Of the function that is read: see Site::repeats.
   int64_t repeats_ = 1;
+  /// When operators run that stand for those of all micro-batches.
+  llvm::SmallVector<EntryTimes, 1> batches_;
   /// Users that are alike, by value, kind of site and operand; in the order of
   /// their first ones.
   std::map<std::tuple<const void *, unsigned, unsigned>, size_t> groupOf_;
@@ -80,6 +85,7 @@ unsigned DataflowReader::addValue(Value value, RankedTensorType type,
   tensor.bits = nn::elementBits(type.getElementType());
   tensor.begin = dataflow_.time;
   tensor.end = dataflow_.time + 1;
+  tensor.repeats = repeats_;
   dataflow_.values.push_back(std::move(tensor));
   if (value) {
     valueOf_[value] = index;
@@ -113,17 +119,21 @@ void DataflowReader::addStops() {
   for (const std::vector<UserOf> &group : groups_) {
     unsigned index = group.front().tensor;
     DataflowValue &tensor = dataflow_.values[index];
-    if (group.size() < 2 || (tensor.kind == DataflowValue::Kind::Result &&
-                             group.size() == tensor.consumers.size())) {
+    const Consumer &first = tensor.consumers[group.front().consumer];
+    bool isOnce = group.size() < 2 && first.repeats <= tensor.repeats;
+    if (isOnce || (tensor.kind == DataflowValue::Kind::Result &&
+                   group.size() == tensor.consumers.size())) {
       continue;
     }
     for (const UserOf &user : group) {
       tensor.consumers[user.consumer].stop = unsigned(dataflow_.stops.size());
     }
-    const Consumer &first = tensor.consumers[group.front().consumer];
-    dataflow_.stops.push_back({index, first.time,
-                               tensor.consumers[group.back().consumer].time + 1,
-                               first.repeats});
+    int64_t end = tensor.consumers[group.back().consumer].time + 1;
+    for (const EntryTimes &batches : batches_) {
+      end = std::max(end, endForBatches(tensor, first, batches));
+    }
+    dataflow_.stops.push_back(
+        {index, first.time, end, std::min(first.repeats, tensor.repeats)});
   }
 }
 
@@ -197,6 +207,9 @@ LogicalResult DataflowReader::readLoop(nn::LoopOp op) {
   ++dataflow_.time;
   int64_t outside = repeats_, begin = dataflow_.time;
   repeats_ = nn::repeatsOf(op, outside);
+  for (size_t i = 0; i != op->getNumOperands(); ++i) {
+    dataflow_.values[first + i].repeats = repeats_;
+  }
   if (failed(readOps(body))) {
     return failure();
   }
@@ -288,6 +301,7 @@ LogicalResult DataflowReader::readSite(nn::LoopInterface op) {
   site.numResults = op->getNumResults();
   site.time = dataflow_.time;
   site.repeats = repeats_;
+  site.isInBody = nn::isBody(cast<func::FuncOp>(op->getParentOp()));
   for (Value operand : op->getOperands()) {
     site.parameters.push_back(parameters_.contains(operand));
   }
@@ -343,11 +357,29 @@ FailureOr<unsigned> DataflowReader::addEntry(func::FuncOp function) {
 /// Every operation takes one unit of time, also those that are no sites: times
 /// are positions in the program.
 LogicalResult DataflowReader::readOps(func::FuncOp function) {
+  int64_t outside = repeats_;
+  std::optional<EntryTimes> batches;
   for (Operation &op : function.getBody().front()) {
+    int64_t times = pipe::timesPerCall(&op), begin = dataflow_.time;
+    repeats_ = outside * times;
     if (failed(readOp(op))) {
       return failure();
     }
     ++dataflow_.time;
+    if (times > 1) {
+      batches = {batches ? batches->begin : begin, dataflow_.time};
+    }
+  }
+  repeats_ = outside;
+  if (batches) {
+    batches_.push_back(*batches);
+    llvm::SmallVector<unsigned> carried;
+    for (Operation &op : function.getBody().front()) {
+      for (pipe::CarriedValue value : pipe::getGives(&op)) {
+        carried.push_back(valueOf_.at(op.getResult(value.index)));
+      }
+    }
+    keepForBatches(dataflow_, *batches, carried);
   }
   return success();
 }
@@ -377,33 +409,6 @@ LogicalResult DataflowReader::checkBodies() {
     }
   }
   return success();
-}
-
-/// Plans say where global tensors lie. Local ones are what Partition makes.
-static LogicalResult checkIsGlobal(Operation *op, Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return !tensor || !tensor.getEncoding() ? success()
-                                          : op->emitOpError()
-                                                << "has the type " << type
-                                                << ", expected a global tensor";
-}
-
-static LogicalResult checkTypes(ModuleOp module) {
-  WalkResult walked = module.walk<WalkOrder::PreOrder>([](Operation *op) {
-    SmallVector<Type> types(op->getResultTypes());
-    if (auto global = dyn_cast<nn::GlobalOp>(op)) {
-      types.push_back(global.getTensorType());
-    }
-    for (Region &region : op->getRegions()) {
-      for (Block &block : region) {
-        llvm::append_range(types, block.getArgumentTypes());
-      }
-    }
-    bool isGood = llvm::all_of(
-        types, [&](Type type) { return succeeded(checkIsGlobal(op, type)); });
-    return isGood ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  return failure(walked.wasInterrupted());
 }
 
 FailureOr<ModuleDataflow> DataflowReader::read() {

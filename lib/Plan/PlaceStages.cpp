@@ -311,7 +311,9 @@ Status StagePlacer::run() {
       return schedule.status();
     }
     pipe::setSchedule(entry, *schedule);
-    orderSteps(entry);
+    if (!pipe::getFoldedBatches(entry)) {
+      orderSteps(entry);
+    }
   }
   return Status();
 }

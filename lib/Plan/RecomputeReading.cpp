@@ -153,7 +153,7 @@ void RecomputeReader::findCosts() {
 
 bool RecomputeReader::mayRunAgain(unsigned site) const {
   const Site &info = dataflow_.sites[site];
-  return info.numResults == 1 && info.repeats == 1 && !isAlias(info) &&
+  return info.numResults == 1 && !info.isInBody && !isAlias(info) &&
          llvm::all_of(operands_[site], [&](unsigned operand) {
            const DataflowValue &tensor =
                dataflow_.values[reading_.roots[operand]];

@@ -11,6 +11,7 @@
 #include "dialects/NN/Batches.h"
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/Shapes.h"
+#include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/OperationCost.h"
 #include "divisi/Plan/WantedLayouts.h"
@@ -84,7 +85,8 @@ void StageCut::priceNodes(func::FuncOp entry) {
     auto strategy = spmd::requireStrategy(op);
     for (size_t kind = 0; kind < kinds_.size() && succeeded(strategy); ++kind) {
       strategy->grid = kinds_[kind].grid;
-      nodes_[node->second].nanoseconds[kind] += cost.ofOperator(op, *strategy);
+      nodes_[node->second].nanoseconds[kind] +=
+          cost.ofOperator(op, *strategy) * pipe::timesPerCall(op);
     }
   }
 }

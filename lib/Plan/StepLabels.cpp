@@ -8,7 +8,6 @@
 
 #include "StepLabels.h"
 
-#include "dialects/NN/Batches.h"
 #include "dialects/NN/Locations.h"
 #include "dialects/Pipe/Pipe.h"
 
@@ -34,11 +33,10 @@ private:
   void findForward();
   void findReach();
 
-  static constexpr int64_t kNone = -1, kSeveral = -2;
   func::FuncOp entry_;
   const llvm::DenseMap<Operation *, int64_t> &chunks_;
   StepKinds kinds_;
-  llvm::DenseMap<Operation *, int64_t> batches_; ///< Or kNone, kSeveral.
+  llvm::DenseSet<Operation *> batched_; ///< What depends on a micro-batch.
   llvm::DenseSet<Operation *> forward_;
   /// Of backward operators: the first chunk that goes on with them.
   llvm::DenseMap<Operation *, int64_t> reach_;
@@ -47,29 +45,17 @@ private:
 } // namespace
 
 void StepLabeller::findBatches() {
-  for (auto slice : entry_.front().getOps<nn::SliceOp>()) {
-    if (std::optional<nn::BatchPart> part = nn::batchOf(slice)) {
-      kinds_.numMicroBatches = std::max(kinds_.numMicroBatches, part->count);
-    }
-  }
-  llvm::DenseMap<Value, int64_t> arguments;
-  for (BlockArgument argument : entry_.getArguments()) {
-    arguments[argument] = kinds_.numMicroBatches == 1 ? 0 : kNone;
-  }
+  std::optional<int64_t> count = pipe::getFoldedBatches(entry_);
+  kinds_.numMicroBatches = count.value_or(1);
   for (Operation &op : entry_.front()) {
-    int64_t batch = kNone;
-    for (Value operand : op.getOperands()) {
-      Operation *maker = operand.getDefiningOp();
-      int64_t own = maker ? batches_.lookup(maker) : arguments.lookup(operand);
-      if (own != kNone) {
-        batch = batch == kNone || batch == own ? own : kSeveral;
-      }
+    bool depends = count ? op.hasAttr(pipe::PipeDialect::kEach)
+                         : llvm::any_of(op.getOperands(), [&](Value operand) {
+                             Operation *maker = operand.getDefiningOp();
+                             return !maker || batched_.contains(maker);
+                           });
+    if (depends) {
+      batched_.insert(&op);
     }
-    auto slice = dyn_cast<nn::SliceOp>(op);
-    std::optional<nn::BatchPart> part =
-        slice ? nn::batchOf(slice) : std::nullopt;
-    batches_[&op] =
-        part && part->count == kinds_.numMicroBatches ? part->number : batch;
   }
 }
 
@@ -96,7 +82,7 @@ void StepLabeller::findReach() {
   for (Operation &op : llvm::reverse(entry_.front())) {
     int64_t chunk = chunks_.lookup(&op);
     for (Operation *user : op.getUsers()) {
-      if (batches_.lookup(user) >= 0 && !forward_.contains(user)) {
+      if (batched_.contains(user) && !forward_.contains(user)) {
         chunk = std::min(chunk, reach_.lookup(user));
       }
     }
@@ -109,8 +95,7 @@ StepKinds StepLabeller::run() {
   findForward();
   findReach();
   for (Operation &op : entry_.front().without_terminator()) {
-    int64_t batch = batches_.lookup(&op);
-    if (batch < 0 || isa<nn::UpdateOp>(op)) {
+    if (!batched_.contains(&op) || isa<nn::UpdateOp>(op)) {
       continue;
     }
     int64_t chunk = chunks_.lookup(&op);
@@ -119,7 +104,7 @@ StepKinds StepLabeller::run() {
       phase = reach_.lookup(&op) < chunk ? Phase::InputGradient
                                          : Phase::WeightGradient;
     }
-    pipe::setStep(&op, {size_t(chunk), size_t(batch), phase});
+    pipe::setStep(&op, {size_t(chunk), 0, phase});
   }
   return kinds_;
 }

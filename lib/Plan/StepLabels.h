@@ -8,9 +8,9 @@
 //
 // Steps follow from what operators use:
 //
-//   micro-batch   that of the one slice of the inputs (NN/Batches.h) that an
-//                 operator depends on. What depends on none or on several
-//                 belongs to no step.
+//   micro-batch   the first one, which stands for all: what has `pipe.each`, or
+//                 depends on an input if there is one alone. What depends on
+//                 none belongs to no step.
 //   F             what the first result, the loss, is made of; in a program
 //                 without gradients, all.
 //   I             what the chunks before go on with

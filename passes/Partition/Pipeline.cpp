@@ -15,6 +15,8 @@
 using namespace mlir;
 
 void divisi::buildPartitionPipeline(OpPassManager &manager) {
+  // The plan has one micro-batch for all; what runs has each of them.
+  manager.addPass(createWriteMicroBatches());
   // Whoever has edited a dump may have given stages another order.
   manager.addNestedPass<func::FuncOp>(createOrderSteps());
   // Say which layouts meet, not yet how.

@@ -7,21 +7,20 @@
 //===----------------------------------------------------------------------===//
 //
 //   @forward(%x: tensor<4xf32>): %y = nn.relu %x; return %y
-//   =>  @forward(%x: tensor<8xf32>):
-//         %x0 = nn.slice %x [0, 4); %y0 = nn.relu %x0
-//         %x1 = nn.slice %x [4, 8); %y1 = nn.relu %x1
-//         return nn.concat %y0, %y1
+//   =>  @forward(%x: tensor<8xf32>) {pipe.micro_batches = 2}:
+//         %x0 = nn.slice %x [0, 4) {pipe.each}; %y0 = nn.relu %x0 {pipe.each}
+//         return nn.concat %y0, %y0 {pipe.join}
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/NN/Batches.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
+#include "dialects/Pipe/Pipe.h"
 #include "passes/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace divisi {
 #define GEN_PASS_DEF_MICROBATCHES
@@ -43,8 +42,8 @@ public:
 
 private:
   LogicalResult check(func::FuncOp entry);
-  SmallVector<Value> widenArguments(func::FuncOp entry);
-  void repeat(func::FuncOp entry);
+  SmallVector<nn::SliceOp> widenArguments(func::FuncOp entry);
+  void fold(func::FuncOp entry);
 };
 
 } // namespace
@@ -73,66 +72,54 @@ LogicalResult MicroBatchesPass::check(func::FuncOp entry) {
   return success();
 }
 
-/// Its arguments that are no scalars have all batches from now on; their slices
-/// for the first one are what takes their place.
-SmallVector<Value> MicroBatchesPass::widenArguments(func::FuncOp entry) {
-  SmallVector<Value> firsts;
+/// Its arguments that are no scalars have all batches from now on; slices for
+/// the first one take their place.
+SmallVector<nn::SliceOp> MicroBatchesPass::widenArguments(func::FuncOp entry) {
+  SmallVector<nn::SliceOp> firsts;
   OpBuilder builder = OpBuilder::atBlockBegin(&entry.front());
   for (BlockArgument argument : entry.getArguments()) {
     RankedTensorType one = typeOf(argument);
     if (one.getRank() == 0) {
-      firsts.push_back(argument);
       continue;
     }
     argument.setType(nn::typeOfBatches(one, count));
-    nn::SliceOp first = nn::sliceBatch(builder, argument, count, 0);
-    argument.replaceAllUsesExcept(first.getY(), first);
-    firsts.push_back(first.getY());
+    firsts.push_back(nn::sliceBatch(builder, argument, count, 0));
+    argument.replaceAllUsesExcept(firsts.back().getY(), firsts.back());
   }
   return firsts;
 }
 
-void MicroBatchesPass::repeat(func::FuncOp entry) {
-  SmallVector<Value> firsts = widenArguments(entry);
-  Operation *end = entry.front().getTerminator();
-  SmallVector<Operation *> batch;
+/// Lets the operators of `entry`, which are those of one batch, stand for all.
+void MicroBatchesPass::fold(func::FuncOp entry) {
+  llvm::DenseSet<Value> depending;
+  OpBuilder builder(entry.getContext());
+  for (nn::SliceOp first : widenArguments(entry)) {
+    first->setAttr(pipe::PipeDialect::kEach, builder.getUnitAttr());
+    depending.insert(first.getY());
+  }
   for (Operation &op : entry.front().without_terminator()) {
     // What is the same for all is there once.
-    bool isSlice = llvm::any_of(
-        firsts, [&](Value first) { return first.getDefiningOp() == &op; });
-    if (!isSlice && !isa<nn::ReadOp, nn::ConstantOp>(op)) {
-      batch.push_back(&op);
+    if (llvm::any_of(op.getOperands(), [&](Value operand) {
+          return depending.contains(operand);
+        })) {
+      op.setAttr(pipe::PipeDialect::kEach, builder.getUnitAttr());
+      depending.insert(op.result_begin(), op.result_end());
     }
   }
-  SmallVector<SmallVector<Value>> results;
-  for (Value value : end->getOperands()) {
-    results.push_back({value});
-  }
-  OpBuilder builder(end);
-  for (int64_t number = 1; number < count; ++number) {
-    IRMapping mapping;
-    for (auto [first, argument] : llvm::zip(firsts, entry.getArguments())) {
-      if (first != argument) {
-        mapping.map(first,
-                    nn::sliceBatch(builder, argument, count, number).getY());
-      }
-    }
-    for (Operation *op : batch) {
-      builder.clone(*op, mapping);
-    }
-    for (auto [result, value] : llvm::zip(results, end->getOperands())) {
-      result.push_back(mapping.lookupOrDefault(value));
-    }
-  }
+  Operation *end = entry.front().getTerminator();
+  builder.setInsertionPoint(end);
   SmallVector<Type> types;
-  for (auto [i, parts] : llvm::enumerate(results)) {
-    Value whole =
+  for (OpOperand &operand : end->getOpOperands()) {
+    SmallVector<Value> parts(size_t(count), operand.get());
+    auto whole =
         nn::ConcatOp::create(builder, nn::batchLocation(builder), parts, 0);
-    end->setOperand(unsigned(i), whole);
+    whole->setAttr(pipe::PipeDialect::kJoin, builder.getUnitAttr());
+    operand.set(whole.getY());
     types.push_back(whole.getType());
   }
   entry.setFunctionType(builder.getFunctionType(
       SmallVector<Type>(entry.front().getArgumentTypes()), types));
+  pipe::setFoldedBatches(entry, count);
 }
 
 void MicroBatchesPass::runOnOperation() {
@@ -146,6 +133,6 @@ void MicroBatchesPass::runOnOperation() {
     if (failed(check(entry))) {
       return signalPassFailure();
     }
-    repeat(entry);
+    fold(entry);
   }
 }

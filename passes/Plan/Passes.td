@@ -45,11 +45,10 @@ def MicroBatches : Pass<"micro-batches", "::mlir::ModuleOp"> {
     Precondition: values are global; entries update no globals.
 
     Effect: arguments of entries that are no scalars, and all results, have
-    `count` times as many rows. Each operator stands there for each batch, in
-    the order of the batches, and takes its rows. Globals and constants are read
-    once for all.
+    `count` times as many rows. The operators of the first batch stand for those
+    of all (`pipe.each`); they take its rows.
 
-    Postcondition: operators of one batch use nothing of another.
+    Postcondition: as of `fold-micro-batches`.
 
     ```mlir
     func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -57,12 +56,11 @@ def MicroBatches : Pass<"micro-batches", "::mlir::ModuleOp"> {
       return %y : …
     }
     // becomes, with count=2
-    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
-      %x0 = nn.slice %x {starts = array<i64: 0>, limits = array<i64: 4>, …} : …
-      %y0 = nn.relu %x0 : …
-      %x1 = nn.slice %x {starts = array<i64: 4>, limits = array<i64: 8>, …} : …
-      %y1 = nn.relu %x1 : …
-      %y = nn.concat %y0, %y1 {axis = 0} : …
+    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32>
+        attributes {pipe.micro_batches = 2 : i64} {
+      %x0 = nn.slice %x {limits = array<i64: 4>, …, pipe.each} : …
+      %y0 = nn.relu %x0 {pipe.each} : …
+      %y = nn.concat %y0, %y0 {axis = 0, pipe.join} : …
       return %y : …
     }
     ```
@@ -71,6 +69,47 @@ def MicroBatches : Pass<"micro-batches", "::mlir::ModuleOp"> {
     Option<"count", "count", "int64_t", "1", "how many batches">,
   ];
   let dependentDialects = ["::divisi::nn::NNDialect",
+                           "::divisi::pipe::PipeDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+def FoldMicroBatches : Pass<"fold-micro-batches", "::mlir::ModuleOp"> {
+  let summary = "let the first micro-batch of a loop of them stand for all";
+  let description = [{
+    Precondition: values are global; `isolate-bodies` has run. A body with
+    `nn.micro_batches` is one micro-batch an iteration (Train makes these for
+    pipelines), of which the entry that runs it has no other.
+
+    Effect: the loop is replaced by what its first iteration does. What depends
+    on the iteration has `pipe.each`; what is carried, `pipe.gives` and
+    `pipe.takes`. A row that the iteration takes of reshaped values is a slice
+    of these.
+
+    Postcondition: the entry has `pipe.micro_batches`, and no such loop.
+    Operators without `pipe.each` use of those with it what is carried, which is
+    that of the last micro-batch, and what they join.
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect",
+                           "::divisi::pipe::PipeDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+def WriteMicroBatches : Pass<"write-micro-batches", "::mlir::ModuleOp"> {
+  let summary = "write out the micro-batches that the first one stands for";
+  let description = [{
+    Precondition: that of `fold-micro-batches` has held. Plans may have been
+    made.
+
+    Effect: operators with `pipe.each` are there for each micro-batch, one after
+    the other, with the attributes of the first one; their `pipe.step` says
+    whose they are. Slices of the inputs take the rows of their own. What is
+    carried goes from one to the next; a sum begins with the first summand.
+
+    Postcondition: no attribute of micro-batches is left but `pipe.step` and
+    `pipe.schedule`.
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect",
+                           "::divisi::pipe::PipeDialect",
                            "::mlir::func::FuncDialect"];
 }
 

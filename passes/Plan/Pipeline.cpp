@@ -17,6 +17,8 @@ using namespace mlir;
 static void buildPipeline(OpPassManager &manager, std::unique_ptr<Pass> plan) {
   // The planner knows one form of body only.
   manager.addPass(divisi::createIsolateBodies());
+  // What is planned for one micro-batch is planned for all.
+  manager.addPass(divisi::createFoldMicroBatches());
   manager.addPass(std::move(plan));
   // Whoever planned, a person or a solver: what follows relies on it.
   manager.addPass(divisi::createVerifyPlan());

@@ -66,15 +66,15 @@ struct TrainOptions {
   /// How many batches of the model's shapes a step takes, as one of so many
   /// times the first extent.
   int64_t microBatches = 1;
-  /// Whether all of them are written out, as stages of a pipeline need them;
-  /// otherwise many are a loop.
-  bool writesOut = false;
+  /// Whether they are those of a pipeline, so that each is an iteration of a
+  /// loop; else a few are written out, and many are a loop of a few each.
+  bool isPipeline = false;
   /// Gradients are of the loss times this at first, which doubles after 2000
   /// steps and halves where a gradient is not finite; 0: they are of the loss.
   double lossScale = 0;
   bool skipNonfinite =
       false;           ///< A step of gradients that are not changes none.
-  int64_t seed = 0; ///< Of what dropout draws.
+  int64_t seed = 0;    ///< Of what dropout draws.
   double clipNorm = 0; ///< What gradients' common norm is cut to; 0: it is not.
   std::vector<std::string> noDecay; ///< Names of weights that do not decay.
 

@@ -63,8 +63,10 @@ struct Site {
   /// at the same prices.
   unsigned kind = 0;
   int64_t time = 0; ///< When it runs.
-  /// How often, in one run of the entry: more than once in a loop's body.
+  /// How often, in one run of the entry: more than once in a loop's body, and
+  /// where one micro-batch stands for all.
   int64_t repeats = 1;
+  bool isInBody = false; ///< Of a loop.
   /// Of tensors of which the model says how they are to lie; mostly none.
   std::vector<WantedLayout> wanted;
 
@@ -106,6 +108,7 @@ struct DataflowValue {
   std::vector<Consumer> consumers;
   /// Of an argument of a body: that it lies where what is given for it does.
   bool isGiven = false;
+  int64_t repeats = 1; ///< Of who makes it, as Site::repeats.
   /// Of an argument: whether it is an entry's, which the host has.
   bool isInput = false;
 

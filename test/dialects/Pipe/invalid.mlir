@@ -52,7 +52,7 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{unknown attribute 'pipe.stage', expected pipe.step or pipe.schedule}}
+  // expected-error @below {{unknown attribute 'pipe.stage', expected pipe.step, pipe.schedule, pipe.micro_batches, pipe.each, pipe.takes, pipe.gives or pipe.join}}
   %0 = nn.relu %x {pipe.stage = 1} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -62,5 +62,28 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{pipe.schedule: expected on a function}}
   %0 = nn.relu %x {pipe.schedule = {}} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{pipe.micro_batches: expected an i64 from 1 to 1048576 on a function, got 0 : i64}}
+func.func @f() attributes {pipe.micro_batches = 0 : i64} {
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{pipe.takes: expected pairs of an index below 1 and a number (array<i64: ...>), got array<i64: 1, 0>}}
+  %0 = nn.neg %x {pipe.takes = array<i64: 1, 0>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{pipe.each: expected no value, got 1 : i64}}
+  %0 = nn.neg %x {pipe.each = 1} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

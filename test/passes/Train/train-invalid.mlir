@@ -9,7 +9,7 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<2xf32> {nn.trained}
 // expected-error @+1 {{has an output of type 'tensor<2xi64>', expected floats to train by; --loss-of names the output}}
 func.func @integers() -> (tensor<2xi64> {nn.name = "y"}) {
@@ -29,7 +29,7 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<f32> {nn.trained}
 // expected-error @+1 {{has an output of type 'tensor<f32>', expected classes in its last dim}}
 func.func @no_classes() -> (tensor<f32> {nn.name = "y"}) {
@@ -48,7 +48,7 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 2 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<4xf32> {nn.trained}
 // expected-error @+1 {{has an output of type 'tensor<4xf32>', which has no batch to take several of in a step}}
 func.func @no_batch() -> (tensor<4xf32> {nn.name = "y"}) {
@@ -67,7 +67,7 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<2xf32> {nn.trained}
 // expected-error @+1 {{has no weight that its loss depends on}}
 func.func @independent(%x: tensor<2xf32> {nn.name = "x"})
@@ -86,7 +86,7 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @w parameter : tensor<2xf32> {nn.trained}
 // expected-error @+1 {{has no output to train by}}
 func.func @no_output() {
@@ -104,7 +104,7 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @s parameter : tensor<1xf32> {nn.trained}
 func.func @codes() -> (tensor<2xf32> {nn.name = "y"}) {
   %s = nn.read @s : tensor<1xf32>
@@ -125,7 +125,7 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 nn.global @s parameter : tensor<2xf32> {nn.trained}
 func.func private @half(%x: tensor<2xf32>) -> tensor<2xf32> {
   %half = nn.constant dense<0.5> : tensor<f32>
@@ -153,6 +153,6 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 
 }

@@ -10,7 +10,7 @@ module attributes {divisi.train = {
     beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64,
     weight_decay = 0.0 : f64, schedule = "constant", warmup = 0 : i64,
     steps = 0 : i64, micro_batches = 1 : i64, loss_scale = 0.0 : f64,
-    skip_nonfinite = false, writes_out = false, clip_norm = 0.0 : f64, no_decay = []}} {
+    skip_nonfinite = false, pipeline = false, clip_norm = 0.0 : f64, no_decay = []}} {
 
 // CHECK: nn.global @w parameter
 // CHECK-NEXT: nn.global @b parameter
