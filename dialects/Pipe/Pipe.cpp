@@ -172,6 +172,12 @@ SmallVector<CarriedValue> pipe::getTakes(Operation *op) {
   return getCarried(op, PipeDialect::kTakes);
 }
 
+bool pipe::takes(Operation *op, unsigned number) {
+  return llvm::any_of(getTakes(op), [&](const CarriedValue &value) {
+    return value.index == number;
+  });
+}
+
 void pipe::setTakes(Operation *op, ArrayRef<CarriedValue> values) {
   setCarried(op, PipeDialect::kTakes, values);
 }

@@ -56,6 +56,8 @@ struct CarriedValue {
 };
 /// The operands of `op` that are carried.
 llvm::SmallVector<CarriedValue> getTakes(mlir::Operation *op);
+/// Whether operand `number` of `op` is one of them.
+bool takes(mlir::Operation *op, unsigned number);
 /// Sets them.
 void setTakes(mlir::Operation *op, llvm::ArrayRef<CarriedValue> values);
 /// The results of `op` that are carried.

@@ -19,10 +19,25 @@ using namespace divisi;
 
 namespace {
 
-/// A placed block's bytes.
-struct Range {
-  int64_t begin;
-  int64_t end;
+/// A placed block: its bytes, and when it lives.
+struct Placed {
+  int64_t begin, end;
+  int64_t from, to;
+};
+
+/// Placed blocks by their beginnings, in runs that are short enough to insert
+/// into.
+class PlacedBlocks {
+public:
+  void clear() { runs_.clear(); }
+  void insert(const Placed &block);
+
+  /// The lowest gap of `size` bytes between those that live during [from, to).
+  int64_t lowestGap(int64_t size, int64_t from, int64_t to) const;
+
+private:
+  static constexpr size_t kMostInRun = 256;
+  std::vector<std::vector<Placed>> runs_; ///< None is empty.
 };
 
 /// Places blocks in one order or another. What it looks at while it does is
@@ -34,36 +49,118 @@ public:
   /// Each block at its lowest gap, one after the other; what is empty at 0.
   ArenaPlan place(std::span<const size_t> order);
 
-  int64_t work = 0; ///< Placed neighbours looked at.
+  int64_t work = 0; ///< Blocks that live at the same time, of all placed ones.
 
 private:
-  int64_t lowestGap(size_t block, const ArenaPlan &plan);
+  void countNeighbours();
+  void findNeighbours();
+  int64_t gapAmongNeighbours(size_t block, const ArenaPlan &plan);
 
+  std::span<const ArenaBlock> blocks_;
   std::span<const int64_t> sizes_;
-  std::vector<std::vector<size_t>> neighbours_; ///< Alive at the same time.
+  std::vector<int64_t> numNeighbours_; ///< Alive at the same time.
+  /// Where most blocks live with many others, all placed ones are looked at in
+  /// the order of their bytes; else these alone are, and sorted each time.
+  bool isDense_ = false;
+  PlacedBlocks placed_;
+  std::vector<std::vector<size_t>> neighbours_; ///< Unless dense.
   std::vector<bool> isPlaced_;
-  std::vector<Range> taken_; ///< Kept for its memory.
+  std::vector<Placed> taken_; ///< Kept for its memory.
 };
 
 } // namespace
 
-/// Blocks by their beginnings meet those that have not ended.
+void PlacedBlocks::insert(const Placed &block) {
+  auto beginsAfter = [](int64_t begin, const Placed &other) {
+    return begin < other.begin;
+  };
+  auto run = std::upper_bound(runs_.begin(), runs_.end(), block.begin,
+                              [&](int64_t begin, const auto &other) {
+                                return beginsAfter(begin, other.front());
+                              });
+  run = run == runs_.begin() ? run : run - 1;
+  if (run == runs_.end()) {
+    runs_.push_back({block});
+    return;
+  }
+  run->insert(
+      std::upper_bound(run->begin(), run->end(), block.begin, beginsAfter),
+      block);
+  if (run->size() > kMostInRun) {
+    auto half = run->begin() + kMostInRun / 2;
+    std::vector<Placed> second(half, run->end());
+    run->erase(half, run->end());
+    runs_.insert(run + 1, std::move(second));
+  }
+}
+
+int64_t PlacedBlocks::lowestGap(int64_t size, int64_t from, int64_t to) const {
+  int64_t offset = 0;
+  for (const std::vector<Placed> &run : runs_) {
+    for (const Placed &other : run) {
+      if (other.begin - offset >= size) {
+        return offset; // all others begin later
+      }
+      if (other.from < to && from < other.to) {
+        offset = std::max(offset, other.end);
+      }
+    }
+  }
+  return offset;
+}
+
 Placer::Placer(std::span<const ArenaBlock> blocks,
                std::span<const int64_t> sizes)
-    : sizes_(sizes), neighbours_(blocks.size()) {
+    : blocks_(blocks), sizes_(sizes), numNeighbours_(blocks.size()) {
+  countNeighbours();
+  int64_t all = std::reduce(numNeighbours_.begin(), numNeighbours_.end());
+  // Sorting costs several times what looking at a block does.
+  constexpr int64_t kSorting = 16;
+  isDense_ = all >= int64_t(blocks.size() * blocks.size()) / kSorting;
+  if (!isDense_) {
+    findNeighbours();
+  }
+}
+
+void Placer::countNeighbours() {
+  std::vector<int64_t> begins, ends;
+  auto isAny = [&](size_t i) {
+    return sizes_[i] != 0 && blocks_[i].begin < blocks_[i].end;
+  };
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (isAny(i)) {
+      begins.push_back(blocks_[i].begin);
+      ends.push_back(blocks_[i].end);
+    }
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (isAny(i)) {
+      auto begun =
+          std::lower_bound(begins.begin(), begins.end(), blocks_[i].end);
+      auto ended = std::upper_bound(ends.begin(), ends.end(), blocks_[i].begin);
+      numNeighbours_[i] = (begun - begins.begin()) - (ended - ends.begin()) - 1;
+    }
+  }
+}
+
+/// Blocks by their beginnings meet those that have not ended.
+void Placer::findNeighbours() {
+  neighbours_.resize(blocks_.size());
   std::vector<size_t> order;
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (sizes[i] != 0 && blocks[i].begin < blocks[i].end) {
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (sizes_[i] != 0 && blocks_[i].begin < blocks_[i].end) {
       order.push_back(i);
     }
   }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return blocks[a].begin < blocks[b].begin;
+    return blocks_[a].begin < blocks_[b].begin;
   });
   std::vector<size_t> alive;
   for (size_t block : order) {
     std::erase_if(alive, [&](size_t other) {
-      return blocks[other].end <= blocks[block].begin;
+      return blocks_[other].end <= blocks_[block].begin;
     });
     for (size_t other : alive) {
       neighbours_[block].push_back(other);
@@ -73,19 +170,18 @@ Placer::Placer(std::span<const ArenaBlock> blocks,
   }
 }
 
-int64_t Placer::lowestGap(size_t block, const ArenaPlan &plan) {
+int64_t Placer::gapAmongNeighbours(size_t block, const ArenaPlan &plan) {
   taken_.clear();
   for (size_t other : neighbours_[block]) {
     if (isPlaced_[other]) {
       taken_.push_back(
-          {plan.offsets[other], plan.offsets[other] + sizes_[other]});
+          {plan.offsets[other], plan.offsets[other] + sizes_[other], 0, 0});
     }
   }
-  work += int64_t(neighbours_[block].size());
   std::sort(taken_.begin(), taken_.end(),
-            [](const Range &a, const Range &b) { return a.begin < b.begin; });
+            [](const Placed &a, const Placed &b) { return a.begin < b.begin; });
   int64_t offset = 0;
-  for (const Range &range : taken_) {
+  for (const Placed &range : taken_) {
     if (range.begin - offset >= sizes_[block]) {
       break;
     }
@@ -98,11 +194,22 @@ ArenaPlan Placer::place(std::span<const size_t> order) {
   ArenaPlan plan;
   plan.offsets.assign(sizes_.size(), 0);
   isPlaced_.assign(sizes_.size(), false);
+  placed_.clear();
   for (size_t block : order) {
-    if (sizes_[block] != 0) {
-      plan.offsets[block] = lowestGap(block, plan);
-      plan.bytes = std::max(plan.bytes, plan.offsets[block] + sizes_[block]);
-      isPlaced_[block] = true;
+    if (sizes_[block] == 0) {
+      continue;
+    }
+    const ArenaBlock &own = blocks_[block];
+    int64_t &offset = plan.offsets[block];
+    if (own.begin < own.end) { // else nothing is in its way
+      offset = isDense_ ? placed_.lowestGap(sizes_[block], own.begin, own.end)
+                        : gapAmongNeighbours(block, plan);
+    }
+    work += numNeighbours_[block];
+    plan.bytes = std::max(plan.bytes, offset + sizes_[block]);
+    isPlaced_[block] = true;
+    if (isDense_ && own.begin < own.end) {
+      placed_.insert({offset, offset + sizes_[block], own.begin, own.end});
     }
   }
   return plan;

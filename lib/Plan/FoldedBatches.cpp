@@ -8,6 +8,8 @@
 
 #include "FoldedBatches.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 namespace divisi::plan {
@@ -27,7 +29,15 @@ void keepForBatches(Dataflow &dataflow, const EntryTimes &batches,
     }
   }
   for (unsigned value : carried) {
-    dataflow.values[value].begin = batches.begin;
+    DataflowValue &tensor = dataflow.values[value];
+    tensor.begin = batches.begin;
+    bool isUsedInside =
+        llvm::any_of(tensor.consumers, [&](const Consumer &consumer) {
+          return consumer.time < batches.end;
+        });
+    if (!isUsedInside) {
+      tensor.repeats = 1;
+    }
   }
 }
 

@@ -316,9 +316,14 @@ LogicalResult DataflowReader::readSite(nn::LoopInterface op) {
   }
   dataflow_.ops.push_back(op);
   dataflow_.sites.push_back(std::move(site));
+  int64_t repeats = repeats_;
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    // Only the first micro-batch takes what is carried from there.
+    bool isTaken = pipe::takes(op, unsigned(number));
+    repeats_ = isTaken ? repeats / pipe::timesPerCall(op) : repeats;
     use(operand, {.index = index, .operand = unsigned(number)});
   }
+  repeats_ = repeats;
   for (auto [number, result] : llvm::enumerate(op->getResults())) {
     addValue(result, cast<RankedTensorType>(result.getType()),
              {.index = index, .number = unsigned(number)});
@@ -372,14 +377,13 @@ LogicalResult DataflowReader::readOps(func::FuncOp function) {
   }
   repeats_ = outside;
   if (batches) {
-    batches_.push_back(*batches);
     llvm::SmallVector<unsigned> carried;
     for (Operation &op : function.getBody().front()) {
       for (pipe::CarriedValue value : pipe::getGives(&op)) {
         carried.push_back(valueOf_.at(op.getResult(value.index)));
       }
     }
-    keepForBatches(dataflow_, *batches, carried);
+    keepForBatches(dataflow_, batches_.emplace_back(*batches), carried);
   }
   return success();
 }

@@ -161,7 +161,7 @@ void ProblemBuilder::addMaker(unsigned index) {
              {planning_.siteNodes[site], &choices.results[tensor.number]},
              source(index),
              countsCopies(tensor),
-             dataflow_.sites[site].repeats};
+             tensor.repeats};
   search::Edge &edge = addEdge(way);
   if (isAlias(dataflow_.sites[site])) {
     // It takes memory only where it is converted.

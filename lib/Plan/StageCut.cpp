@@ -26,9 +26,9 @@ namespace divisi::plan {
 /// The most layers between which stages are cut: nodes are joined to so many.
 static constexpr size_t kMostLayers = 96;
 
-/// Those of which the results are made are nodes; operators without a name
-/// belong to the one before. Others, which training has derived from them, have
-/// their names.
+/// Those of which the results are made are nodes, of one micro-batch if it
+/// stands for all; operators without a name belong to the one before. Others,
+/// which training has derived from them, have their names.
 void StageCut::findNodes(func::FuncOp entry) {
   llvm::DenseSet<Operation *> forward;
   SmallVector<Operation *> list;
@@ -46,10 +46,12 @@ void StageCut::findNodes(func::FuncOp entry) {
     visit(list.pop_back_val());
   }
   std::optional<size_t> last;
+  bool isFolded = pipe::getFoldedBatches(entry).has_value();
   for (Operation &op : entry.front()) {
     std::string name = nn::nodeName(op.getLoc());
     if (!forward.contains(&op) || isa<nn::ReadOp>(op) ||
-        name == nn::kBatchNode) {
+        name == nn::kBatchNode ||
+        (isFolded && !op.hasAttr(pipe::PipeDialect::kEach))) {
       continue;
     }
     if (!name.empty() || !last) {
@@ -62,7 +64,7 @@ void StageCut::findNodes(func::FuncOp entry) {
     nodeOfOp_[&op] = *last;
   }
   for (Operation &op : entry.front()) {
-    if (!forward.contains(&op) && !isa<nn::ReadOp>(op)) {
+    if (!nodeOfOp_.contains(&op) && !isa<nn::ReadOp>(op)) {
       // Training calls what it derives so.
       std::string name = nn::nodeName(op.getLoc());
       StringRef node = name;
@@ -107,11 +109,12 @@ void StageCut::addCrossing(func::FuncOp entry) {
         }
       }
       auto type = dyn_cast<RankedTensorType>(result.getType());
-      int64_t bytes = type ? nn::byteCount(type).value_or(0) : 0;
+      int64_t times = pipe::timesPerCall(&op);
+      int64_t bytes = type ? nn::byteCount(type).value_or(0) * times : 0;
       change[own->second] += bytes;
       change[last] -= bytes;
-      ++count[own->second];
-      --count[last];
+      count[own->second] += times;
+      count[last] -= times;
     }
   }
   int64_t bytes = 0, values = 0;

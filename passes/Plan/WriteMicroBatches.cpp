@@ -20,11 +20,13 @@
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/Pipe/Pipe.h"
+#include "dialects/SPMD/SPMD.h"
 #include "passes/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 #include <map>
 #include <set>
@@ -71,6 +73,8 @@ private:
   int64_t count_;
   SymbolTable symbols_;
   SmallVector<Operation *> operators_; ///< Of the first batch, in order.
+  /// What they make for the next batch alone; that of the last one rests.
+  llvm::SmallPtrSet<Operation *, 16> restsOnce_;
   /// Of what is carried, by number: that of the last batch that is written.
   std::map<unsigned, Value> given_;
   /// Of what is joined: that of each batch.
@@ -87,6 +91,10 @@ void BatchWriter::findOperators() {
   for (Operation &op : entry_.front()) {
     if (isOfEach(&op)) {
       operators_.push_back(&op);
+      if (!pipe::getGives(&op).empty() &&
+          llvm::none_of(op.getUsers(), isOfEach)) {
+        restsOnce_.insert(&op);
+      }
     }
     if (op.hasAttr(PipeDialect::kJoin)) {
       for (Value operand : op.getOperands()) {
@@ -208,6 +216,9 @@ Operation *BatchWriter::copy(OpBuilder &builder, Operation *op,
   for (pipe::CarriedValue value : pipe::getTakes(op)) {
     made->setOperand(value.index, given_.at(value.number));
   }
+  if (number + 1 != count_ && restsOnce_.contains(op)) {
+    made->removeAttr(spmd::SPMDDialect::kPlaces);
+  }
   if (std::optional<PipelineStep> step = pipe::getStep(op)) {
     step->microBatch = size_t(number);
     pipe::setStep(made, *step);
@@ -278,6 +289,11 @@ LogicalResult BatchWriter::run() {
     builder.setInsertionPointAfter(operators_.back());
     for (int64_t number = 1; number < count_; ++number) {
       addBatch(builder, number);
+    }
+    for (Operation *op : operators_) {
+      if (count_ > 1 && restsOnce_.contains(op)) {
+        op->removeAttr(spmd::SPMDDialect::kPlaces);
+      }
     }
   }
   finish();

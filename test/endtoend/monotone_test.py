@@ -16,6 +16,8 @@ MESHED = ["gpt2", "resnet", "vit"]
 MESHED_SAMPLE = {("gpt2", 12)}
 # What both times may be off their optimum, relative, in the worst case.
 GAP = 1e-4
+# Beyond 64 devices grids are not listed in all orders, as plans say.
+LISTED, UNLISTED_GAP = 64, 3e-3
 
 
 # Each count on each of these; in a sample, those between which grids differ.
@@ -53,7 +55,8 @@ def test_more_devices_are_never_slower(planned, name, counts):
     plans = [planned(name, "--devices", count) for count in counts]
     for fewer, more, count in zip(plans, plans[1:], counts[1:]):
         assert more.bound <= more.nanoseconds
-        assert more.nanoseconds <= fewer.nanoseconds * (1 + GAP), count
+        gap = GAP if count <= LISTED else UNLISTED_GAP
+        assert more.nanoseconds <= fewer.nanoseconds * (1 + gap), count
 
 
 def every_count():

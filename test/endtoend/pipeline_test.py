@@ -167,7 +167,7 @@ def test_simulate_says_what_devices_do(divisi):
         assert ("  0, 1, ...: forward phase of that micro-batch; a, b, ...: "
                 "backward phase of the first, the second; +: operators; -: "
                 "communication; .: nothing") in text
-        assert re.search(r"\n  0 +\|0[^|]{63}\|\n  1 +\|[.-][^|]{63}\|",
+        assert re.search(r"\n  0 +\|0[^|]{63}\|\n  1 +\|[.+-][^|]{63}\|",
                          text), text
         [facts[schedule]] = json.loads(divisi(*line, "--json").out)["entries"]
         events = json.loads(divisi.path("t.json").read_text())["traceEvents"]

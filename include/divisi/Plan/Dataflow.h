@@ -108,7 +108,9 @@ struct DataflowValue {
   std::vector<Consumer> consumers;
   /// Of an argument of a body: that it lies where what is given for it does.
   bool isGiven = false;
-  int64_t repeats = 1; ///< Of who makes it, as Site::repeats.
+  /// How often it comes to rest, as Site::repeats: mostly as often as its maker
+  /// runs, but what micro-batches carry only after the last one.
+  int64_t repeats = 1;
   /// Of an argument: whether it is an entry's, which the host has.
   bool isInput = false;
 
