@@ -19,6 +19,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -234,7 +235,20 @@ void MachineProfiler::noteUnknown() {
   }
 }
 
+void MachineProfiler::noteBusy() {
+  auto processors = int64_t(std::thread::hardware_concurrency());
+  int64_t used =
+      isOfGpus() ? request_.devices : request_.devices * request_.threads;
+  double load = 0;
+  if (getloadavg(&load, 1) == 1) {
+    if (auto note = noteOfLoad(load, processors, std::min(used, processors))) {
+      notes_.push_back(*note);
+    }
+  }
+}
+
 Status MachineProfiler::run() {
+  noteBusy();
   groupDevices();
   FoundLevels found = findLevels(pathsOf(request_), request_.devices);
   cluster_.levels = std::move(found.levels);

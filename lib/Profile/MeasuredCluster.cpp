@@ -9,6 +9,7 @@
 #include "divisi/Profile/MeasuredCluster.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -134,8 +135,47 @@ static void addPoint(LinkLevel &level, const CollectiveTime &time,
   level.measured.push_back(point);
 }
 
+/// Of `times`, those of one collective by ascending bytes, the closest that
+/// never fall, by absolute distance: what other work has disturbed counts like
+/// any other and moves no neighbour. By pooling adjacent violators (Barlow et
+/// al., 1972), each pool at its lower median.
+static void straighten(llvm::MutableArrayRef<CollectiveTime> times) {
+  struct Pool {
+    llvm::SmallVector<double, 4> members;
+    double median = 0;
+  };
+  std::vector<Pool> pools;
+  for (const CollectiveTime &time : times) {
+    pools.push_back({{time.nanoseconds}, time.nanoseconds});
+    while (pools.size() > 1 &&
+           pools[pools.size() - 2].median > pools.back().median) {
+      Pool last = std::move(pools.back());
+      pools.pop_back();
+      llvm::SmallVector<double, 4> &all = pools.back().members;
+      all.append(last.members);
+      llvm::sort(all);
+      pools.back().median = all[(all.size() - 1) / 2];
+    }
+  }
+  size_t next = 0;
+  for (const Pool &pool : pools) {
+    for (size_t i = 0; i < pool.members.size(); ++i) {
+      times[next++].nanoseconds = pool.median;
+    }
+  }
+}
+
 void fitLevel(LinkLevel &level, int64_t members,
-              llvm::ArrayRef<CollectiveTime> times, double peerBytesPerSecond) {
+              llvm::ArrayRef<CollectiveTime> measured,
+              double peerBytesPerSecond) {
+  std::vector<CollectiveTime> times(measured);
+  for (size_t begin = 0, end = 0; begin != times.size(); begin = end) {
+    while (end != times.size() &&
+           times[end].collective == times[begin].collective) {
+      ++end;
+    }
+    straighten(llvm::MutableArrayRef(times).slice(begin, end - begin));
+  }
   llvm::SmallVector<double, 4> latencies, rates;
   for (auto [index, time] : llvm::enumerate(times)) {
     bool isFirst = index == 0 || times[index - 1].collective != time.collective;
@@ -163,6 +203,22 @@ void fitLevel(LinkLevel &level, int64_t members,
   if (level.transport == Transport::Memory && !latencies.empty()) {
     level.latencyNanoseconds = int64_t(fourDigits(medianOf(latencies)));
   }
+}
+
+std::optional<std::string> noteOfLoad(double load, int64_t processors,
+                                      int64_t used) {
+  // One process that sleeps now and then is no work.
+  constexpr double kQuiet = 0.5;
+  auto left = double(std::max<int64_t>(processors - used, 0));
+  if (load <= left + kQuiet) {
+    return std::nullopt;
+  }
+  return llvm::formatv(
+             "the machine is busy (load {0:f1} of {1} processors, of which {2} "
+             "are measured): what other work has disturbed is measured as "
+             "slower; profile again when it is idle",
+             load, processors, used)
+      .str();
 }
 
 } // namespace divisi

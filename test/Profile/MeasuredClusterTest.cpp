@@ -141,6 +141,38 @@ TEST(Profile, DisturbedTimesAreACluster) {
   }
 }
 
+/// A disturbed time is none of the level's, whichever it is of.
+TEST(Profile, OneDisturbedTimeOfEachMovesNoOther) {
+  for (size_t which = 0; which < 3; ++which) {
+    std::vector<CollectiveTime> times = timesOf(5000, 8e9);
+    for (size_t i = which; i < times.size(); i += 4) {
+      times[i].nanoseconds *= 24; // 118 us for 5 us were seen
+    }
+    LinkLevel level{.name = "machine", .fanout = 4};
+    fitLevel(level, 4, times, 0);
+    std::vector<CollectiveTime> right = timesOf(5000, 8e9);
+    for (size_t i = 0; i < right.size(); ++i) {
+      double got = level.measured[i].nanoseconds();
+      if (i % 4 != which) {
+        EXPECT_NEAR(got / right[i].nanoseconds, 1, 0.01) << i << " " << which;
+      } else {
+        EXPECT_LE(got, right[i + 1].nanoseconds * 1.01) << i;
+      }
+    }
+    EXPECT_LE(level.latencyNanoseconds, 8100);
+  }
+}
+
+TEST(Profile, ABusyMachineIsSaid) {
+  EXPECT_EQ(noteOfLoad(0.2, 2, 2), std::nullopt);
+  EXPECT_EQ(noteOfLoad(4, 16, 8), std::nullopt); // on others
+  EXPECT_EQ(noteOfLoad(1.3, 2, 2),
+            "the machine is busy (load 1.3 of 2 processors, of which 2 are "
+            "measured): what other work has disturbed is measured as slower; "
+            "profile again when it is idle");
+  EXPECT_TRUE(noteOfLoad(9, 16, 8));
+}
+
 TEST(Profile, NumbersHaveFourDigits) {
   EXPECT_EQ(fourDigits(0), 0);
   EXPECT_EQ(fourDigits(123456), 123500);

@@ -75,6 +75,7 @@ private:
   void connectDevices();
   void groupDevices();
   void noteUnknown();
+  void noteBusy();
   int64_t smallestMemory() const;
   double secondsForEach() const;
   Status measureDevices();

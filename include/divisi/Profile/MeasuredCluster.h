@@ -24,6 +24,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,12 +55,19 @@ struct CollectiveTime {
 /// which are several of each, of ascending bytes: its measured points, its
 /// rate, and, through memory, its latency (other transports have NCCL's own).
 /// Without any the rate is that of one device to another; 0: nobody measured
-/// that.
+/// that. Where a longer message took less time, other work has disturbed one of
+/// them: the closest times that never fall are taken.
 void fitLevel(LinkLevel &level, int64_t members,
               llvm::ArrayRef<CollectiveTime> times, double peerBytesPerSecond);
 
 /// The four digits of a number that measurements are good for.
 double fourDigits(double number);
+
+/// What to say of a machine with `processors` that had `load` of other work, as
+/// getloadavg() says, where `used` of them are measured; nothing if there were
+/// enough others for it.
+std::optional<std::string> noteOfLoad(double load, int64_t processors,
+                                      int64_t used);
 
 } // namespace divisi
 
