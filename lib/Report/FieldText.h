@@ -31,6 +31,13 @@ std::optional<std::vector<GridLayout>> readLayouts(llvm::StringRef text,
 std::vector<std::pair<std::string, std::string>>
 rewritingLines(const Report &report);
 
+/// Plans on fewer devices and of one kind of parallelism, likewise.
+std::vector<std::pair<std::string, std::string>>
+comparisonLines(const Report &report);
+
+/// Work, in matrix entries: `2.9 M steps`.
+std::string workText(int64_t work);
+
 } // namespace divisi
 
 #endif // DIVISI_LIB_REPORT_FIELDTEXT_H

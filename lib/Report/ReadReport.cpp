@@ -129,7 +129,9 @@ static bool fromJSON(const json::Value &value, ReportComparison &other,
   json::ObjectMapper map(value, path);
   return map && map.map("devices", other.devices) &&
          map.map("fits", other.fits) &&
-         map.map("nanoseconds", other.nanoseconds);
+         map.map("nanoseconds", other.nanoseconds) &&
+         map.map("peak_bytes", other.peakBytes) &&
+         map.map("parallelism", other.parallelism);
 }
 
 static bool fromJSON(const json::Value &value, ScheduleRecord &record,
@@ -318,6 +320,7 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
        map.mapOptional("space_copies", report.spaceCopies) &&
        map.mapOptional("codes", report.codes) &&
        map.map("fewer_devices", report.fewer) &&
+       map.map("of_one_kind", report.ofOneKind) &&
        map.map("comparison_work", report.comparisonWork);
   if (!ok) {
     return Status(ExitCode::Invalid, toString(root.getError()));

@@ -104,7 +104,9 @@ json::Value toJSON(const ReportGrid &grid) {
 static json::Value toJSON(const ReportComparison &other) {
   return json::Object{{"devices", other.devices},
                       {"fits", other.fits},
-                      {"nanoseconds", other.nanoseconds}};
+                      {"nanoseconds", other.nanoseconds},
+                      {"peak_bytes", other.peakBytes},
+                      {"parallelism", other.parallelism}};
 }
 
 /// With what is hidden, which follows from the others.
@@ -254,6 +256,7 @@ json::Value divisi::toJSON(const Report &report) {
       {"speed_up", report.speedUp()},
       {"efficiency", report.speedUp() / double(report.numDevices())},
       {"fewer_devices", toArray(report.fewer)},
+      {"of_one_kind", toArray(report.ofOneKind)},
       {"faster_on_fewer", faster ? toJSON(*faster) : json::Value(nullptr)},
       {"comparison_work", report.comparisonWork},
       {"time_shares", toArray(timeShares(report))},

@@ -33,37 +33,9 @@ static std::string percent(double share) {
   return formatv("{0:F1} %", 100 * share).str();
 }
 
-/// Work, in matrix entries: `2.9 M steps`.
-static std::string steps(int64_t work) {
-  return formatAmount(double(work), "") + " steps";
-}
-
-static std::string countDevices(int64_t count) {
-  return std::to_string(count) + (count == 1 ? " device" : " devices");
-}
-
 //===----------------------------------------------------------------------===//
 // Time
 //===----------------------------------------------------------------------===//
-
-static void printFewer(const Report &report, raw_ostream &os) {
-  if (!report.fewer.empty()) {
-    line(os, "fewer devices");
-    for (const ReportComparison &other : report.fewer) {
-      os << other.devices << ": "
-         << (other.fits ? formatTime(other.nanoseconds) : "no plan fits")
-         << ", ";
-    }
-    os << "each with its own plan (" << steps(report.comparisonWork) << ")\n";
-  }
-  if (std::optional<ReportComparison> best = fasterOnFewer(report)) {
-    double factor = double(report.runNanoseconds()) /
-                    double(std::max<int64_t>(best->nanoseconds, 1));
-    line(os, "") << formatv("this plan is slower than the one on {0}: "
-                            "--devices {1} is predicted {2:F2} times as fast\n",
-                            countDevices(best->devices), best->devices, factor);
-  }
-}
 
 /// What was said before is without overlap.
 static void printSchedule(const Report &report, raw_ostream &os) {
@@ -96,7 +68,9 @@ static void printTime(const Report &report, raw_ostream &os) {
   }
   os << "\n";
   printSchedule(report, os);
-  printFewer(report, os);
+  for (const auto &[name, text] : comparisonLines(report)) {
+    line(os, name) << text << "\n";
+  }
 }
 
 /// Several entries run at different times: each has its own.
@@ -176,7 +150,7 @@ static void printQuality(const Report &report, raw_ostream &os) {
     line(os, "search") << formatv("{0}, seed {1}: {2}; {3} of {4}\n",
                                   plan.solver, plan.seed, endOf(plan, gap),
                                   formatAmount(double(plan.workDone), ""),
-                                  steps(plan.work));
+                                  workText(plan.work));
   }
   if (plan.pinned > 0) {
     line(os, "pinned") << "the strategies of " << plan.pinned

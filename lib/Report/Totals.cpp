@@ -93,8 +93,9 @@ Status divisi::keepEntry(Report &report, llvm::StringRef entry) {
   llvm::erase_if(report.schedule, [&](const ScheduleRecord &record) {
     return record.entry != entry;
   });
-  // Fewer devices were compared for all entries together.
+  // Other plans were compared for all entries together.
   report.fewer.clear();
+  report.ofOneKind.clear();
   sumRows(report);
   return Status();
 }

@@ -55,6 +55,8 @@ static Report makeReport() {
   report.kernels = {{"train", "nn.matmul", "nn.matmul", "cpu", "oneDNN", 2},
                     {"infer", "nn.matmul", "nn.matmul", "cpu", "oneDNN", 3}};
   report.fewer = {{1, true, 2400000}};
+  report.ofOneKind = {{2, true, 1800000, 3 << 20, "DP"},
+                      {2, false, 0, 0, "TP"}};
   report.comparisonWork = 5;
   report.globals = {{"w", "parameter", {4, 4}, "g", layouts("[x, *]")[0], ""}};
   report.tensors = {{"x", "input", {4}, "g", layouts("[*]")[0], "train"}};
@@ -241,6 +243,9 @@ TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
         "on these 2        1.50 ms: speed-up 1.60, efficiency 80.0 %",
         "overlapping       1.35 ms: of 200.0 us of communication 150.0 us "
         "hidden, 50.0 us exposed",
+        "DP 2              1.80 ms, 1.20 times as long; tensors take 3.0 MiB "
+        "per device",
+        "TP 2              no such plan fits",
         "fewer devices     1: 2.40 ms, each with its own plan (5 steps)",
         "gap               25.00 %: the plan takes 1.60 ms; the lower bound "
         "over the declared strategies on 7 grids of up to 3 axes, not on 5 "

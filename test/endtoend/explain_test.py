@@ -108,7 +108,8 @@ def test_first_what_the_plan_is_worth(made):
     assert plan["nanoseconds"] == got["predicted_nanoseconds"]
     lines = made("explain", "m.onnx", "--devices", 2).out.splitlines()
     starts = [line[:18].strip() for line in lines]
-    order = ["on one device", "on these 2", "fewer devices", "gap", "search",
+    order = ["on one device", "on these 2", "DP 2", "TP 2", "fewer devices",
+             "gap", "search",
              "where the time go", "memory", "assumptions"]
     found = [next(i for i, s in enumerate(starts) if s.startswith(name))
              for name in order]
@@ -197,6 +198,26 @@ def test_a_plan_slower_than_on_fewer_devices_names_it(generated, divisi):
     free = report(divisi, small, "--devices", 4)
     assert all(free["predicted_nanoseconds"] <= plan["nanoseconds"]
                for plan in free["fewer_devices"])
+
+
+def test_kinds_of_parallelism_stand_beside_the_plan(generated, divisi):
+    """Each alone, on all devices; none is faster than what the search found."""
+    m = generated("mlp.py", "--widths", "256,512,64", "--batch", "8").onnx
+    train = ("--train", "--loss", "mse", "--optimizer", "adamw", "--lr", 0.1)
+    for flags, names in [((), ["DP", "TP"]),
+                         (train, ["DP", "TP", "FSDP (ZeRO-3)"])]:
+        got = report(divisi, m, *flags, "--devices", 4)
+        plans = got["of_one_kind"]
+        assert [plan["parallelism"] for plan in plans] == names
+        for plan in plans:
+            assert plan["devices"] == 4 and plan["fits"]
+            assert plan["peak_bytes"] > 0
+            assert plan["nanoseconds"] >= got["plan"]["lower_bound"]
+    by_name = {plan["parallelism"]: plan for plan in plans}
+    assert by_name["FSDP (ZeRO-3)"]["peak_bytes"] < by_name["DP"]["peak_bytes"]
+    assert report(divisi, m, "--devices", 1)["of_one_kind"] == []
+    assert report(divisi, m, "--devices", 4, "--no-compare")[
+        "of_one_kind"] == []
 
 
 def test_memory_is_one_sum_against_the_limit(made):

@@ -28,14 +28,18 @@ namespace divisi {
 struct DeviceComparison {
   std::vector<ReportComparison> plans; ///< Most devices first.
   int64_t work = 0;                    ///< Matrix entries looked at.
+  /// Data, tensor and, of training, fully sharded data parallelism alone, each
+  /// of the degree that the plan has devices; none of one device.
+  std::vector<ReportComparison> ofOneKind;
 };
 
 /// `devices` divided by its smallest factors, down to 1; a few at most.
 std::vector<int64_t> fewerDevices(int64_t devices);
 
 /// Plans `module`, which has been imported or planned and is left as it is, on
-/// each of fewerDevices(devices) of the cluster of `options`; other devices,
-/// meshes, degrees and strategies are not regarded. The work is bounded and
+/// each of fewerDevices(devices) of the cluster of `options`, and by one kind of
+/// parallelism on all; other devices, meshes, degrees and strategies are not
+/// regarded. The work is bounded and
 /// does not depend on time. Fails as planModule, but for plans that do not fit.
 Expected<DeviceComparison> compareDevices(mlir::ModuleOp module,
                                           const PlanOptions &options,

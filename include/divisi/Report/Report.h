@@ -162,11 +162,14 @@ struct ReportCode {
   int64_t bytes = 0;  ///< In the artifact.
 };
 
-/// What a plan on fewer devices of the same cluster is predicted to take.
+/// What another plan on devices of the same cluster is predicted to take.
 struct ReportComparison {
-  int64_t devices = 1;     ///< Fewer than the plan has.
+  int64_t devices = 1;     ///< As many as the plan has, or fewer.
   bool fits = true;        ///< Whether there is one within the memory limit.
   int64_t nanoseconds = 0; ///< If it fits.
+  int64_t peakBytes = 0;   ///< If it fits: of tensors on the fullest device.
+  /// `DP`, `TP` or `FSDP (ZeRO-3)`, of all devices; empty: the best there is.
+  std::string parallelism = "";
   friend bool operator==(const ReportComparison &,
                          const ReportComparison &) = default;
 };
@@ -206,6 +209,8 @@ struct Report {
   std::vector<ReportCode> codes;         ///< None without --native.
   /// Most devices first; empty if nobody has compared.
   std::vector<ReportComparison> fewer;
+  /// On as many devices, of one kind of parallelism each; likewise.
+  std::vector<ReportComparison> ofOneKind;
   int64_t comparisonWork = 0; ///< Matrix entries that the plans in it took.
   int64_t weightBytes = 0;    ///< Of all globals, once.
 

@@ -1,0 +1,65 @@
+//===- ComparisonText.cpp - Other plans beside the one that was found ----===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FieldText.h"
+
+#include "divisi/Support/Units.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+
+using namespace llvm;
+using namespace divisi;
+
+std::string divisi::workText(int64_t work) {
+  return formatAmount(double(work), "") + " steps";
+}
+
+/// `1.31`, how many times as long as this plan `nanoseconds` are.
+static std::string timesAsLong(const Report &report, int64_t nanoseconds) {
+  return formatv("{0:F2}", double(nanoseconds) / double(std::max<int64_t>(
+                                                     report.nanoseconds, 1)));
+}
+
+std::vector<std::pair<std::string, std::string>>
+divisi::comparisonLines(const Report &report) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const ReportComparison &other : report.ofOneKind) {
+    lines.emplace_back(
+        formatv("{0} {1}", other.parallelism, other.devices).str(),
+        other.fits
+            ? formatv("{0}, {1} times as long; tensors take {2} per device",
+                      formatTime(other.nanoseconds),
+                      timesAsLong(report, other.nanoseconds),
+                      formatBytes(double(other.peakBytes)))
+                  .str()
+            : "no such plan fits");
+  }
+  if (!report.fewer.empty()) {
+    std::string text;
+    for (const ReportComparison &other : report.fewer) {
+      text +=
+          formatv("{0}: {1}, ", other.devices,
+                  other.fits ? formatTime(other.nanoseconds) : "no plan fits");
+    }
+    lines.emplace_back("fewer devices", text + "each with its own plan (" +
+                                            workText(report.comparisonWork) +
+                                            ")");
+  }
+  if (std::optional<ReportComparison> best = fasterOnFewer(report)) {
+    double factor = double(report.runNanoseconds()) /
+                    double(std::max<int64_t>(best->nanoseconds, 1));
+    lines.emplace_back(
+        "", formatv("this plan is slower than the one on {0} device{1}: "
+                    "--devices {0} is predicted {2:F2} times as fast",
+                    best->devices, best->devices == 1 ? "" : "s", factor)
+                .str());
+  }
+  return lines;
+}
