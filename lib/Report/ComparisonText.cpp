@@ -1,4 +1,4 @@
-//===- ComparisonText.cpp - Other plans beside the one that was found ----===//
+//===- ComparisonText.cpp - Other plans beside the one that was found -----===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
