@@ -149,7 +149,11 @@ void NoPlanReason::hear(const std::vector<HeldMemory> &held) {
         return a.missing() < b.missing();
       });
   hasKinds_ = held.size() > 1;
-  if (!closest_ || tightest.missing() < closest_->missing()) {
+  // Of plans that were measured it is known what limit would do.
+  auto key = [](const HeldMemory &memory) {
+    return std::pair(memory.parts.empty(), memory.missing());
+  };
+  if (!closest_ || key(tightest) < key(*closest_)) {
     closest_ = tightest;
   }
 }
@@ -160,8 +164,11 @@ static Status tooLarge(const Cluster &cluster, const PlanOptions &options,
       ExitCode::Infeasible,
       "no plan was found that fits into the memory limit of ",
       limitText(cluster, options, hasKinds ? held.kind : "", held.limit),
-      ": the closest one holds ", held.bytes, " bytes",
-      held.parts.empty() ? "" : " (" + held.parts + ")",
+      held.parts.empty()
+          ? ": of the closest one tensors alone take " +
+                std::to_string(held.bytes) + " bytes"
+          : ": the closest one holds " + std::to_string(held.bytes) +
+                " bytes (" + held.parts + ")",
       "; raise --memory-limit or take more devices");
 }
 

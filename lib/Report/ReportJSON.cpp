@@ -95,10 +95,13 @@ static std::string axesText(const Grid &grid) {
 }
 
 json::Value toJSON(const ReportGrid &grid) {
-  return json::Object{{"name", grid.name},
+  json::Object object{{"name", grid.name},
                       {"axes", axesText(grid.axes)},
-                      {"devices", json::Array(grid.devices)},
-                      {"parallelism", grid.parallelism}};
+                      {"devices", json::Array(grid.devices)}};
+  if (!grid.parallelism.empty()) {
+    object["parallelism"] = grid.parallelism;
+  }
+  return object;
 }
 
 static json::Value toJSON(const ReportComparison &other) {
