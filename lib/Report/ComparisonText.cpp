@@ -23,8 +23,9 @@ std::string divisi::workText(int64_t work) {
 
 /// `1.31`, how many times as long as this plan `nanoseconds` are.
 static std::string timesAsLong(const Report &report, int64_t nanoseconds) {
-  return formatv("{0:F2}", double(nanoseconds) / double(std::max<int64_t>(
-                                                     report.nanoseconds, 1)));
+  return formatv("{0:F2}",
+                 double(nanoseconds) /
+                     double(std::max<int64_t>(report.runNanoseconds(), 1)));
 }
 
 std::vector<std::pair<std::string, std::string>>

@@ -262,6 +262,10 @@ def test_explain_says_what_stages_take_beside_each_other(divisi):
     assert facts["speed_up"] == (facts["one_device_nanoseconds"]
                                  / schedule["nanoseconds"])
     assert facts["plan"]["stages"] == 2
+    [alone] = [plan for plan in facts["of_one_kind"]
+               if plan["parallelism"] == "DP"]
+    ratio = alone["nanoseconds"] / schedule["nanoseconds"]
+    assert re.search(rf"\nDP 2 .*, {ratio:.2f} times as long", text), text
 
 
 def test_equal_options_give_equal_bytes(divisi):
