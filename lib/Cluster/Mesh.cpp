@@ -92,6 +92,14 @@ std::optional<Grid> meshGrid(llvm::StringRef mesh) {
                                         : std::nullopt;
 }
 
+std::string meshText(const Grid &grid) {
+  std::string text;
+  for (const GridAxis &axis : grid.axes()) {
+    text += (text.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
+  }
+  return text;
+}
+
 std::optional<int64_t> meshPositions(llvm::StringRef mesh) {
   std::optional<Grid> grid = meshGrid(mesh);
   return grid ? std::optional(grid->numPositions()) : std::nullopt;

@@ -46,6 +46,7 @@ struct AskedGrid {
 
 static AskedGrid askedOf(const Grid &grid, StringRef roles) {
   AskedGrid asked;
+  asked.mesh = meshText(grid);
   for (auto [axis, role] :
        llvm::zip_equal(grid.axes(), rolesFrom(roles, grid.numAxes()))) {
     int64_t size = axis.size;
@@ -53,8 +54,6 @@ static AskedGrid askedOf(const Grid &grid, StringRef roles) {
     asked.data *= role == AxisRole::Data ? size : 1;
     asked.model *= role == AxisRole::Model ? size : 1;
     asked.isOpen |= role == AxisRole::Any;
-    asked.mesh +=
-        (asked.mesh.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
     asked.isMesh &= (axis.name == "data") == (role == AxisRole::Data) &&
                     (axis.name == "model") == (role == AxisRole::Model);
   }

@@ -8,6 +8,8 @@
 
 #include "divisi/Exchange/AnnotatePlan.h"
 
+#include "divisi/Cluster/DeviceGrid.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -72,15 +74,6 @@ static TensorSharding shardingOf(const ModelGrid &grid,
     made.groups[key] = std::move(devices);
   }
   return made;
-}
-
-/// `data=2,model=4`, as --mesh takes it.
-static std::string meshText(const Grid &grid) {
-  std::string text;
-  for (const GridAxis &axis : grid.axes()) {
-    text += (text.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
-  }
-  return text;
 }
 
 /// By grid, the stage that it is; empty if there is one grid.

@@ -324,10 +324,7 @@ divisi::Expected<AnnotatedPlan> AnnotationReader::run(const std::string &mesh) {
   AnnotatedPlan plan;
   plan.devices = given_.configuration.numDevices;
   plan.stages = stages_;
-  for (const GridAxis &axis : grid->axes()) {
-    plan.mesh +=
-        (plan.mesh.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
-  }
+  plan.mesh = meshText(*grid);
   note(*grid, plan);
   return plan;
 }

@@ -52,6 +52,10 @@ public:
   int64_t work = 0; ///< Blocks that live at the same time, of all placed ones.
 
 private:
+  /// Whether block `i` takes bytes at some time: else nothing is in its way.
+  bool lives(size_t i) const {
+    return sizes_[i] != 0 && blocks_[i].begin < blocks_[i].end;
+  }
   void countNeighbours();
   void findNeighbours();
   int64_t gapAmongNeighbours(size_t block, const ArenaPlan &plan);
@@ -124,11 +128,8 @@ Placer::Placer(std::span<const ArenaBlock> blocks,
 
 void Placer::countNeighbours() {
   std::vector<int64_t> begins, ends;
-  auto isAny = [&](size_t i) {
-    return sizes_[i] != 0 && blocks_[i].begin < blocks_[i].end;
-  };
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    if (isAny(i)) {
+    if (lives(i)) {
       begins.push_back(blocks_[i].begin);
       ends.push_back(blocks_[i].end);
     }
@@ -136,7 +137,7 @@ void Placer::countNeighbours() {
   std::sort(begins.begin(), begins.end());
   std::sort(ends.begin(), ends.end());
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    if (isAny(i)) {
+    if (lives(i)) {
       auto begun =
           std::lower_bound(begins.begin(), begins.end(), blocks_[i].end);
       auto ended = std::upper_bound(ends.begin(), ends.end(), blocks_[i].begin);
@@ -150,7 +151,7 @@ void Placer::findNeighbours() {
   neighbours_.resize(blocks_.size());
   std::vector<size_t> order;
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    if (sizes_[i] != 0 && blocks_[i].begin < blocks_[i].end) {
+    if (lives(i)) {
       order.push_back(i);
     }
   }

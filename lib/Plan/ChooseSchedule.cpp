@@ -36,9 +36,8 @@ namespace {
 /// Adds up the steps of one entry. One use.
 class ChunkPricer {
 public:
-  ChunkPricer(func::FuncOp entry, size_t chunks, const StepKinds &kinds,
-              const Cluster &cluster)
-      : entry_(entry), kinds_(kinds), cluster_(cluster), costs_(chunks) {}
+  ChunkPricer(func::FuncOp entry, size_t chunks, const Cluster &cluster)
+      : entry_(entry), cluster_(cluster), costs_(chunks) {}
 
   std::vector<ChunkCost> run();
 
@@ -49,7 +48,6 @@ private:
   int64_t sending(int64_t bytes) const;
 
   func::FuncOp entry_;
-  StepKinds kinds_;
   const Cluster &cluster_;
   std::vector<ChunkCost> costs_;
 };
@@ -149,9 +147,8 @@ std::vector<ChunkCost> ChunkPricer::run() {
 }
 
 std::vector<ChunkCost> costsOfChunks(func::FuncOp entry, size_t chunks,
-                                     const StepKinds &kinds,
                                      const Cluster &cluster) {
-  return ChunkPricer(entry, chunks, kinds, cluster).run();
+  return ChunkPricer(entry, chunks, cluster).run();
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,8 +207,7 @@ static PipelineSchedule searchOrder(func::FuncOp entry, const StepKinds &kinds,
                                     const Cluster &cluster) {
   std::vector<size_t> stageOf = stagesOfChunks(request);
   auto count = size_t(kinds.numMicroBatches);
-  std::vector<ChunkCost> costs =
-      costsOfChunks(entry, stageOf.size(), kinds, cluster);
+  std::vector<ChunkCost> costs = costsOfChunks(entry, stageOf.size(), cluster);
   std::vector<int64_t> all(size_t(request.stages),
                            std::numeric_limits<int64_t>::max());
   ListPolicy lean{.splits = false, .fill = 0};

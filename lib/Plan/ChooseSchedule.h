@@ -29,7 +29,6 @@ std::vector<size_t> stagesOfChunks(const PipelineRequest &request);
 /// What a micro-batch takes and keeps on each of `chunks` chunks of `entry`,
 /// which is labelled and on its grids in `cluster`.
 std::vector<ChunkCost> costsOfChunks(mlir::func::FuncOp entry, size_t chunks,
-                                     const StepKinds &kinds,
                                      const Cluster &cluster);
 
 /// The schedule of `entry` by `request`. ExitCode::Usage if that names one of

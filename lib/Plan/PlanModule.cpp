@@ -143,10 +143,7 @@ static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
     if (grid.numAxes() == 0) {
       request.devices = 1;
     }
-    for (const GridAxis &axis : grid.axes()) {
-      request.mesh +=
-          (request.mesh.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
-    }
+    request.mesh = meshText(grid);
   }
   if (!options.zero.empty() && request.mesh.empty() && !request.dataParallel &&
       !request.tensorParallel) {

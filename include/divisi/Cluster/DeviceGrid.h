@@ -79,6 +79,8 @@ struct DeviceGrid {
 std::optional<int64_t> meshPositions(llvm::StringRef mesh);
 /// Its axes.
 std::optional<Grid> meshGrid(llvm::StringRef mesh);
+/// `data=2,model=4`: the mesh (GridRequest::mesh) that `grid` is.
+std::string meshText(const Grid &grid);
 
 /// The grids that `request` leaves, those of most devices first; a mesh is the
 /// only one. Weights are by the rates in `precision`. `withMore`: also those
