@@ -1,4 +1,4 @@
-//===- MpiSteps.cpp - The kinds of steps, over MPI ------------------------===//
+//===- MessageSteps.cpp - The kinds of steps, by messages -----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 #include "runtime/comm/Messages.h"
 #include "runtime/comm/StepShape.h"
-#include "runtime/comm/mpi/MpiStep.h"
+#include "runtime/comm/messages/MessageStep.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,11 +19,11 @@ using namespace divisi::rt;
 namespace {
 
 /// Every party sends the others what they want of its box.
-class MoveStep : public MpiStep {
+class MoveStep : public MessageStep {
 public:
   template <typename... Rest>
   MoveStep(MoveMessages plan, Rest &&...rest)
-      : MpiStep(plan.bytes, std::forward<Rest>(rest)...),
+      : MessageStep(plan.bytes, std::forward<Rest>(rest)...),
         plan_(std::move(plan)) {}
 
 private:
@@ -41,11 +41,11 @@ private:
 };
 
 /// Every party combines the part that it wants.
-class CombineStep : public MpiStep {
+class CombineStep : public MessageStep {
 public:
   template <typename... Rest>
   CombineStep(CombineMessages plan, Rest &&...rest)
-      : MpiStep(plan.bytes, std::forward<Rest>(rest)...),
+      : MessageStep(plan.bytes, std::forward<Rest>(rest)...),
         plan_(std::move(plan)), sources_(step_.parties.size()),
         combine_(findCombine(step_.type, *step_.reduce)) {}
 
@@ -62,12 +62,12 @@ private:
 /// Every party combines a chunk, which all others get. With so few elements
 /// that they are one chunk it is a vote: one party counts, and all others learn
 /// from it what came out.
-class AllReduceStep : public MpiStep {
+class AllReduceStep : public MessageStep {
 public:
   /// A barrier is a vote on nothing, with addresses of its own.
   template <typename... Rest>
   AllReduceStep(bool isBarrier, Rest &&...rest)
-      : MpiStep(std::forward<Rest>(rest)...), isBarrier_(isBarrier),
+      : MessageStep(std::forward<Rest>(rest)...), isBarrier_(isBarrier),
         count_(step_.parties.front().source->count()),
         sources_(step_.parties.size()),
         combine_(findCombine(step_.type, *step_.reduce)) {}
@@ -248,11 +248,10 @@ bool AllReduceStep::work() {
 // Which one
 //===----------------------------------------------------------------------===//
 
-std::unique_ptr<MpiStep> divisi::rt::makeMpiStep(MpiWorld &world,
-                                                 std::shared_ptr<Link> link,
-                                                 const StepDesc &step,
-                                                 size_t self,
-                                                 std::vector<int> processOf) {
+std::unique_ptr<MessageStep>
+divisi::rt::makeMessageStep(MessageWorld &world, std::shared_ptr<Link> link,
+                            const StepDesc &step, size_t self,
+                            std::vector<int> processOf) {
   if (!step.reduce && takesAnything(step)) {
     return std::make_unique<MoveStep>(planMoveMessages(step, self), world,
                                       std::move(link), step, self,

@@ -1,4 +1,4 @@
-//===- Wire.cpp - MPI, by one thread at a time ----------------------------===//
+//===- MpiWire.cpp - MPI, by one thread at a time -------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/comm/mpi/Wire.h"
+#include "runtime/comm/mpi/MpiWire.h"
 
 #include <algorithm>
 #include <numeric>
@@ -15,7 +15,7 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-std::vector<size_t> Requests::parties() const {
+std::vector<size_t> MpiRequests::parties() const {
   std::vector<size_t> parties;
   for (size_t i = 0; i < requests_.size(); ++i) {
     if (requests_[i] != MPI_REQUEST_NULL) {
@@ -53,7 +53,7 @@ static std::vector<int> numbersOf(MPI_Comm some, MPI_Comm all) {
   return found;
 }
 
-Status Wire::open(MPI_Comm comm, bool ownsMpi) {
+Status MpiWire::open(MPI_Comm comm, bool ownsMpi) {
   ownsMpi_ = ownsMpi;
   MPI_Comm machine = MPI_COMM_NULL;
   int *maxTag = nullptr, hasMaxTag = 0;
@@ -75,30 +75,29 @@ Status Wire::open(MPI_Comm comm, bool ownsMpi) {
   if (Status status = check(code); !status.isOk()) {
     return status;
   }
-  MPI_Comm_rank(data_, &self_);
-  MPI_Comm_size(data_, &size_);
-  isNeighbour_.resize(size_);
-  std::vector<int> neighbours = numbersOf(machine, data_);
-  for (int process : neighbours) {
-    isNeighbour_[process] = true;
+  int self = 0, size = 1;
+  MPI_Comm_rank(data_, &self);
+  MPI_Comm_size(data_, &size);
+  std::vector<bool> isNeighbour(size);
+  for (int process : numbersOf(machine, data_)) {
+    isNeighbour[process] = true;
   }
-  neighbours_ = static_cast<int>(neighbours.size());
-  machine_ = neighbours.front();
   MPI_Comm_free(&machine);
   MPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void *>(&maxTag),
                     &hasMaxTag);
-  maxTag_ = hasMaxTag ? *maxTag : 32767; // what every MPI has
+  // What every MPI has.
+  setPlace(self, std::move(isNeighbour), hasMaxTag ? *maxTag : 32767);
   incoming_.resize(maxNote);
   return listen();
 }
 
-Status Wire::listen() {
+Status MpiWire::listen() {
   return check(MPI_Irecv(incoming_.data(), maxNote, MPI_BYTE, MPI_ANY_SOURCE, 0,
                          notes_, &listening_));
 }
 
 /// All are here when a barrier is over, so that MPI's own end waits for nobody.
-Status Wire::close(std::chrono::milliseconds timeout) {
+Status MpiWire::close(std::chrono::milliseconds timeout) {
   auto deadline = std::chrono::steady_clock::now() + timeout;
   Status status;
   if (!isLeaving_) {
@@ -132,12 +131,13 @@ Status Wire::close(std::chrono::milliseconds timeout) {
 // Messages
 //===----------------------------------------------------------------------===//
 
-Status Wire::add(int code, MPI_Request request, size_t party,
-                 Requests &requests) {
+Status MpiWire::add(int code, MPI_Request request, size_t party,
+                    Requests &requests) {
   if (code == MPI_SUCCESS) {
-    requests.requests_.push_back(request);
-    requests.parties_.push_back(party);
-    ++requests.left_;
+    auto &own = static_cast<MpiRequests &>(requests);
+    own.requests_.push_back(request);
+    own.parties_.push_back(party);
+    ++own.left_;
   }
   return check(code);
 }
@@ -152,27 +152,28 @@ template <typename Begin> static Status inParts(int64_t bytes, Begin begin) {
   return status;
 }
 
-Status Wire::send(int process, int tag, const void *data, int64_t bytes,
-                  size_t party, Requests &requests) {
-  return inParts(bytes, [&](int64_t offset, int count) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    int code = MPI_Isend(static_cast<const std::byte *>(data) + offset, count,
-                         MPI_BYTE, process, tag, data_, &request);
-    return add(code, request, party, requests);
-  });
-}
-
-Status Wire::receive(int process, int tag, void *data, int64_t bytes,
+Status MpiWire::send(int process, int tag, const std::byte *data, int64_t bytes,
                      size_t party, Requests &requests) {
   return inParts(bytes, [&](int64_t offset, int count) {
     MPI_Request request = MPI_REQUEST_NULL;
-    int code = MPI_Irecv(static_cast<std::byte *>(data) + offset, count,
-                         MPI_BYTE, process, tag, data_, &request);
+    int code = MPI_Isend(data + offset, count, MPI_BYTE, process, tag, data_,
+                         &request);
     return add(code, request, party, requests);
   });
 }
 
-Status Wire::test(Requests &requests) {
+Status MpiWire::receive(int process, int tag, std::byte *data, int64_t bytes,
+                        size_t party, Requests &requests) {
+  return inParts(bytes, [&](int64_t offset, int count) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = MPI_Irecv(data + offset, count, MPI_BYTE, process, tag, data_,
+                         &request);
+    return add(code, request, party, requests);
+  });
+}
+
+Status MpiWire::test(Requests &all) {
+  auto &requests = static_cast<MpiRequests &>(all);
   if (requests.areDone()) {
     return {};
   }
@@ -191,7 +192,8 @@ Status Wire::test(Requests &requests) {
   return status;
 }
 
-void Wire::drop(Requests &requests) {
+void MpiWire::drop(Requests &all) {
+  auto &requests = static_cast<MpiRequests &>(all);
   for (MPI_Request &request : requests.requests_) {
     if (request != MPI_REQUEST_NULL) {
       MPI_Cancel(&request);
@@ -205,14 +207,14 @@ void Wire::drop(Requests &requests) {
 // Notes
 //===----------------------------------------------------------------------===//
 
-Status Wire::sendNote(int process, std::string note) {
+Status MpiWire::sendNote(int process, std::string note) {
   Note &sent = sent_.emplace_back();
   sent.text = std::move(note);
   return check(MPI_Isend(sent.text.data(), static_cast<int>(sent.text.size()),
                          MPI_BYTE, process, 0, notes_, &sent.request));
 }
 
-Expected<bool> Wire::areNotesSent() {
+Expected<bool> MpiWire::areNotesSent() {
   for (auto note = sent_.begin(); note != sent_.end();) {
     int isSent = 0;
     Status status = check(MPI_Test(&note->request, &isSent, MPI_STATUS_IGNORE));
@@ -224,7 +226,7 @@ Expected<bool> Wire::areNotesSent() {
   return sent_.empty();
 }
 
-Expected<std::string> Wire::takeNote() {
+Expected<std::string> MpiWire::takeNote() {
   if (Expected<bool> areSent = areNotesSent(); !areSent) {
     return areSent.status();
   }

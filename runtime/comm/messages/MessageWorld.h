@@ -1,4 +1,4 @@
-//===- MpiWorld.h - Processes that MPI connects -----------------*- C++ -*-===//
+//===- MessageWorld.h - Processes that send messages ------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which tag of MPI a message has is decided by who receives it: the tags of MPI
-// are few, and those of a program, with entry, group and sender, are not. A
-// rank that prepares a step takes as many tags as it may get messages, and
+// Which tag a message has is decided by who receives it: the tags of a wire (of
+// MPI) are few, and those of a program, with entry, group and sender, are not.
+// A rank that prepares a step takes as many tags as it may get messages, and
 // offers them in a note to the processes of those who send; these send once
 // they have the offer.
 //
@@ -20,19 +20,19 @@
 // has been waited for too long whom he waits for himself: an element that is
 // late at one rank may be late because of another.
 //
-// MPI moves messages in calls only. While ranks poll or wait they drive their
-// steps. Where none has for a moment, and large messages are in flight, a
+// A wire moves messages in calls only. While ranks poll or wait they drive
+// their steps. Where none has for a moment, and large messages are in flight, a
 // thread of the world does: a rank that computes keeps nobody waiting.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
-#define DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
+#ifndef DIVISI_RUNTIME_COMM_MESSAGES_MESSAGEWORLD_H
+#define DIVISI_RUNTIME_COMM_MESSAGES_MESSAGEWORLD_H
 
 #include "divisi/Support/Thread.h"
 #include "divisi/runtime/comm/ProcessWorld.h"
 #include "runtime/comm/AbortState.h"
-#include "runtime/comm/mpi/Wire.h"
+#include "runtime/comm/messages/Wire.h"
 
 #include <atomic>
 #include <compare>
@@ -54,7 +54,7 @@ struct Offer {
   uint64_t step;    ///< A hash of its description.
 };
 
-class MpiStep;
+class MessageStep;
 
 /// What processes know of one communicator.
 struct Link {
@@ -66,25 +66,22 @@ struct Link {
   AbortState aborts;        ///< Of its steps.
 
   // Under the wire's lock:
-  std::map<ShareKey, Offer> offers;       ///< That have come.
-  std::map<ShareKey, MpiStep *> inFlight; ///< The shares of this process.
+  std::map<ShareKey, Offer> offers;           ///< That have come.
+  std::map<ShareKey, MessageStep *> inFlight; ///< The shares of this process.
   /// The ranks for which a share waits, of those that have answered.
   std::map<ShareKey, std::vector<uint32_t>> answers;
 };
 
 /// See the file's head.
-class MpiWorld : public ProcessWorld {
+class MessageWorld : public ProcessWorld {
 public:
-  /// Of the processes that `launch` has started; not connected yet.
-  explicit MpiWorld(const Launch &launch) : launch_(launch) {}
-  ~MpiWorld() override { stopDriver(); }
+  /// Of the processes that `wire`, which is open, connects.
+  explicit MessageWorld(std::unique_ptr<Wire> wire)
+      : wire(*wire), wire_(std::move(wire)) {}
+  ~MessageWorld() override { stopDriver(); }
 
-  /// Fails with Device if MPI does not know the processes of the launcher, with
-  /// Usage if the caller's MPI is not for several threads.
-  Status open();
-
-  uint32_t self() const override { return launch_.self; }
-  uint32_t size() const override { return launch_.size; }
+  uint32_t self() const override { return static_cast<uint32_t>(wire.self()); }
+  uint32_t size() const override { return static_cast<uint32_t>(wire.size()); }
   uint32_t machine() const override {
     return static_cast<uint32_t>(wire.machine());
   }
@@ -123,11 +120,9 @@ public:
   /// It has ended.
   void noteLargeEnd() { --largeSteps_; }
 
-  Wire wire; ///< What goes over MPI.
+  Wire &wire; ///< What its messages go over.
 
 private:
-  Status openOn(MPI_Comm comm);
-
   Link &linkOf(uint32_t number);
   Status sendOffers();
   Status read(const std::string &note);
@@ -136,7 +131,7 @@ private:
   void driveAll(std::unique_lock<std::mutex> &lock);
   void stopDriver();
 
-  Launch launch_;
+  std::unique_ptr<Wire> wire_;
   uint32_t nextLink_ = 0;
   int64_t nextTag_ = 0;
   std::map<uint32_t, std::shared_ptr<Link>> links_; ///< By number.
@@ -154,4 +149,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
+#endif // DIVISI_RUNTIME_COMM_MESSAGES_MESSAGEWORLD_H

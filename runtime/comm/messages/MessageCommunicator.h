@@ -1,4 +1,4 @@
-//===- MpiCommunicator.h - Ranks in processes that MPI connects -*- C++ -*-===//
+//===- MessageCommunicator.h - Ranks that send messages ---------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,22 +6,22 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H
-#define DIVISI_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H
+#ifndef DIVISI_RUNTIME_COMM_MESSAGES_MESSAGECOMMUNICATOR_H
+#define DIVISI_RUNTIME_COMM_MESSAGES_MESSAGECOMMUNICATOR_H
 
-#include "runtime/comm/mpi/MpiWorld.h"
+#include "runtime/comm/messages/MessageWorld.h"
 
 namespace divisi::rt {
 
-/// See MpiWorld.h.
-class MpiCommunicator : public Communicator {
+/// See MessageWorld.h.
+class MessageCommunicator : public Communicator {
 public:
   /// Of `link`; `processOf` says for each rank which process has it. `world`
   /// must outlive it.
-  MpiCommunicator(MpiWorld &world, std::shared_ptr<Link> link,
-                  std::vector<uint32_t> processOf,
-                  std::chrono::milliseconds timeout,
-                  std::chrono::microseconds spin)
+  MessageCommunicator(MessageWorld &world, std::shared_ptr<Link> link,
+                      std::vector<uint32_t> processOf,
+                      std::chrono::milliseconds timeout,
+                      std::chrono::microseconds spin)
       : world_(world), link_(std::move(link)), processOf_(std::move(processOf)),
         timeout_(timeout), spin_(spin) {}
 
@@ -33,7 +33,7 @@ public:
   void reset() override { link_->aborts.clear(); }
 
 private:
-  MpiWorld &world_;
+  MessageWorld &world_;
   std::shared_ptr<Link> link_;
   std::vector<uint32_t> processOf_; ///< By rank.
   std::chrono::milliseconds timeout_;
@@ -42,4 +42,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // DIVISI_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H
+#endif // DIVISI_RUNTIME_COMM_MESSAGES_MESSAGECOMMUNICATOR_H

@@ -1,4 +1,4 @@
-//===- MpiStep.h - One rank's share of a step, over MPI ---------*- C++ -*-===//
+//===- MessageStep.h - One rank's share, by messages ------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,26 +17,27 @@
 // bytes are sent by each, as in a ring.
 //
 // A step is driven by its rank where that polls or waits, and by the thread of
-// the world (MpiWorld.h) while it computes.
+// the world (MessageWorld.h) while it computes.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_RUNTIME_COMM_MPI_MPISTEP_H
-#define DIVISI_RUNTIME_COMM_MPI_MPISTEP_H
+#ifndef DIVISI_RUNTIME_COMM_MESSAGES_MESSAGESTEP_H
+#define DIVISI_RUNTIME_COMM_MESSAGES_MESSAGESTEP_H
 
-#include "runtime/comm/mpi/MpiCommunicator.h"
+#include "runtime/comm/messages/MessageCommunicator.h"
 
 #include <optional>
 
 namespace divisi::rt {
 
 /// What the steps of all kinds have in common.
-class MpiStep : public CommStep {
+class MessageStep : public CommStep {
 public:
   /// `processOf` says whose each party is.
-  MpiStep(int64_t workspaceBytes, MpiWorld &world, std::shared_ptr<Link> link,
-          const StepDesc &step, size_t self, std::vector<int> processOf);
-  ~MpiStep() override;
+  MessageStep(int64_t workspaceBytes, MessageWorld &world,
+              std::shared_ptr<Link> link, const StepDesc &step, size_t self,
+              std::vector<int> processOf);
+  ~MessageStep() override;
 
   /// Offers its tags to those who send; under the wire's lock.
   Status announce();
@@ -101,7 +102,7 @@ private:
   void leave();
   void noteSize(size_t party, int64_t bytes);
 
-  MpiWorld &world_;
+  MessageWorld &world_;
   std::shared_ptr<Link> link_;
   std::vector<int> processOf_;
   int64_t workspaceBytes_;
@@ -109,7 +110,7 @@ private:
   int firstTag_ = 0;
   std::vector<int> tagsOf_;     ///< By party, once it has offered; else -1.
   std::vector<Message> unsent_; ///< For want of an offer.
-  Requests requests_;
+  std::unique_ptr<Requests> requests_;
   bool isLarge_ = false;   ///< It has messages that the driver looks after.
   bool isWorking_ = false; ///< Somebody is in work().
   bool isDone_ = false;    ///< The result is there.
@@ -119,11 +120,11 @@ private:
 };
 
 /// The step's kind decides; it has been checked.
-std::unique_ptr<MpiStep> makeMpiStep(MpiWorld &world,
-                                     std::shared_ptr<Link> link,
-                                     const StepDesc &step, size_t self,
-                                     std::vector<int> processOf);
+std::unique_ptr<MessageStep> makeMessageStep(MessageWorld &world,
+                                             std::shared_ptr<Link> link,
+                                             const StepDesc &step, size_t self,
+                                             std::vector<int> processOf);
 
 } // namespace divisi::rt
 
-#endif // DIVISI_RUNTIME_COMM_MPI_MPISTEP_H
+#endif // DIVISI_RUNTIME_COMM_MESSAGES_MESSAGESTEP_H

@@ -1,4 +1,4 @@
-//===- MpiStep.cpp - One rank's share of a step, over MPI -----------------===//
+//===- MessageStep.cpp - One rank's share of a step, by messages ----------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/comm/mpi/MpiStep.h"
+#include "runtime/comm/messages/MessageStep.h"
 #include "divisi/Support/Sha256.h"
 #include "runtime/comm/StepShape.h"
 
@@ -46,21 +46,21 @@ static uint64_t hashOf(const StepDesc &step) {
   return value;
 }
 
-MpiStep::MpiStep(int64_t workspaceBytes, MpiWorld &world,
-                 std::shared_ptr<Link> link, const StepDesc &step, size_t self,
-                 std::vector<int> processOf)
+MessageStep::MessageStep(int64_t workspaceBytes, MessageWorld &world,
+                         std::shared_ptr<Link> link, const StepDesc &step,
+                         size_t self, std::vector<int> processOf)
     : step_(step), self_(self), width_(byteWidth(step.type)), world_(world),
       link_(std::move(link)), processOf_(std::move(processOf)),
       workspaceBytes_(workspaceBytes), hash_(hashOf(step)),
-      tagsOf_(step.parties.size(), -1) {}
+      tagsOf_(step.parties.size(), -1), requests_(world.wire.makeRequests()) {}
 
-MpiStep::~MpiStep() {
+MessageStep::~MessageStep() {
   auto lock = world_.wire.lock();
   end(lock);
 }
 
 /// After this nothing of the run is left.
-void MpiStep::end(std::unique_lock<std::mutex> &lock) {
+void MessageStep::end(std::unique_lock<std::mutex> &lock) {
   while (isWorking_) { // which ends, and needs nobody
     lock.unlock();
     std::this_thread::yield();
@@ -69,23 +69,23 @@ void MpiStep::end(std::unique_lock<std::mutex> &lock) {
   leave();
 }
 
-void MpiStep::leave() {
+void MessageStep::leave() {
   link_->inFlight.erase(keyOf(self_));
   if (std::exchange(isLarge_, false)) {
     world_.noteLargeEnd();
   }
-  if (!requests_.areDone()) {
-    world_.wire.drop(requests_);
+  if (!requests_->areDone()) {
+    world_.wire.drop(*requests_);
   }
   unsent_.clear();
 }
 
-ShareKey MpiStep::keyOf(size_t party) const {
+ShareKey MessageStep::keyOf(size_t party) const {
   return {step_.entry, step_.tag, step_.parties.front().rank,
           step_.parties[party].rank};
 }
 
-Status MpiStep::announce() {
+Status MessageStep::announce() {
   std::vector<size_t> from = senders();
   if (from.empty()) {
     return {};
@@ -105,7 +105,7 @@ Status MpiStep::announce() {
   return {};
 }
 
-Status MpiStep::start(const void *source, void *result) {
+Status MessageStep::start(const void *source, void *result) {
   assert((memory_ || workspaceBytes_ == 0) && "no setWorkspace()");
   auto lock = world_.wire.lock();
   end(lock);
@@ -124,14 +124,14 @@ Status MpiStep::start(const void *source, void *result) {
   return beginPhase();
 }
 
-Status MpiStep::beginPhase() {
+Status MessageStep::beginPhase() {
   Status status = begin();
   isBroken_ = !status.isOk();
   return status.isOk() ? sendUnsent() : status;
 }
 
-/// What is smaller MPI sends at once, and takes in one look.
-void MpiStep::noteSize(size_t party, int64_t bytes) {
+/// What is smaller is sent at once, and taken in one look.
+void MessageStep::noteSize(size_t party, int64_t bytes) {
   constexpr int64_t large = int64_t(64) << 10;
   if (bytes >= large && world_.drives(*link_, processOf_[party]) &&
       !std::exchange(isLarge_, true)) {
@@ -139,22 +139,22 @@ void MpiStep::noteSize(size_t party, int64_t bytes) {
   }
 }
 
-void MpiStep::send(size_t party, const std::byte *data, int64_t bytes) {
+void MessageStep::send(size_t party, const std::byte *data, int64_t bytes) {
   if (bytes != 0) {
     noteSize(party, bytes);
     unsent_.push_back({party, data, bytes});
   }
 }
 
-Status MpiStep::receive(size_t party, std::byte *data, int64_t bytes) {
+Status MessageStep::receive(size_t party, std::byte *data, int64_t bytes) {
   int tag = firstTag_ + 2 * static_cast<int>(party) + phase_;
   noteSize(party, bytes);
   return world_.wire.receive(processOf_[party], tag, data, bytes, party,
-                             requests_);
+                             *requests_);
 }
 
 /// Sends what has an offer by now.
-Status MpiStep::sendUnsent() {
+Status MessageStep::sendUnsent() {
   Status status;
   std::erase_if(unsent_, [&](const Message &message) {
     int &tags = tagsOf_[message.party];
@@ -172,30 +172,30 @@ Status MpiStep::sendUnsent() {
     if (status.isOk()) {
       int tag = tags + 2 * static_cast<int>(self_) + phase_;
       status = world_.wire.send(processOf_[message.party], tag, message.data,
-                                message.bytes, message.party, requests_);
+                                message.bytes, message.party, *requests_);
     }
     return status.isOk();
   });
   return status;
 }
 
-Status MpiStep::goOn() {
+Status MessageStep::goOn() {
   Status status = world_.progress();
   if (status.isOk() && !unsent_.empty()) {
     status = sendUnsent();
   }
-  return status.isOk() ? world_.wire.test(requests_) : status;
+  return status.isOk() ? world_.wire.test(*requests_) : status;
 }
 
 /// One phase after the other, while all of it has come. The lock is let go of
 /// where there is work: others have steps of their own. Nothing is sent any
 /// more for a step that fails: it would then be bound.
-Status MpiStep::driveUnder(std::unique_lock<std::mutex> &lock) {
+Status MessageStep::driveUnder(std::unique_lock<std::mutex> &lock) {
   if (isWorking_ || isDone_ || mustFail()) {
     return {};
   }
   Status status = goOn();
-  while (status.isOk() && unsent_.empty() && requests_.areDone() &&
+  while (status.isOk() && unsent_.empty() && requests_->areDone() &&
          !mustFail()) {
     isWorking_ = true;
     lock.unlock();
@@ -216,7 +216,7 @@ Status MpiStep::driveUnder(std::unique_lock<std::mutex> &lock) {
   return status;
 }
 
-bool MpiStep::drive() {
+bool MessageStep::drive() {
   auto lock = world_.wire.lock();
   if (Status status = driveUnder(lock); !status.isOk()) {
     lock.unlock();
@@ -227,7 +227,7 @@ bool MpiStep::drive() {
 }
 
 /// Under the lock.
-bool MpiStep::mustFail() {
+bool MessageStep::mustFail() {
   if (!link_->aborts.isAborted()) {
     return isBroken_; // who has met that aborts
   }
@@ -239,7 +239,7 @@ bool MpiStep::mustFail() {
   return now > *failsAt_;
 }
 
-Expected<bool> MpiStep::poll() {
+Expected<bool> MessageStep::poll() {
   world_.noteCall();
   if (!drive()) {
     return false;
@@ -251,8 +251,8 @@ Expected<bool> MpiStep::poll() {
 // Who does not come
 //===----------------------------------------------------------------------===//
 
-std::vector<size_t> MpiStep::awaitedParties() const {
-  std::vector<size_t> parties = requests_.parties();
+std::vector<size_t> MessageStep::awaitedParties() const {
+  std::vector<size_t> parties = requests_->parties();
   for (const Message &message : unsent_) {
     parties.push_back(message.party);
   }
@@ -261,7 +261,7 @@ std::vector<size_t> MpiStep::awaitedParties() const {
   return parties;
 }
 
-std::vector<uint32_t> MpiStep::awaitedRanks() const {
+std::vector<uint32_t> MessageStep::awaitedRanks() const {
   std::vector<uint32_t> ranks;
   for (size_t party : awaitedParties()) {
     ranks.push_back(step_.parties[party].rank);
@@ -270,7 +270,7 @@ std::vector<uint32_t> MpiStep::awaitedRanks() const {
   return ranks;
 }
 
-Status MpiStep::inquire() {
+Status MessageStep::inquire() {
   auto lock = world_.wire.lock();
   Status status;
   for (size_t party : awaitedParties()) {
@@ -282,7 +282,7 @@ Status MpiStep::inquire() {
   return status;
 }
 
-bool MpiStep::isAnswered() {
+bool MessageStep::isAnswered() {
   auto lock = world_.wire.lock();
   std::vector<size_t> parties = awaitedParties();
   return std::all_of(parties.begin(), parties.end(), [&](size_t party) {
@@ -291,7 +291,7 @@ bool MpiStep::isAnswered() {
 }
 
 /// Who has come, and waits for another, is not missing.
-void MpiStep::giveUp(std::chrono::milliseconds timeout) {
+void MessageStep::giveUp(std::chrono::milliseconds timeout) {
   std::set<uint32_t> missing;
   {
     auto lock = world_.wire.lock();

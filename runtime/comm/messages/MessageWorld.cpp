@@ -1,4 +1,4 @@
-//===- MpiWorld.cpp - Processes that MPI connects -------------------------===//
+//===- MessageWorld.cpp - Processes that send messages --------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/comm/mpi/MpiWorld.h"
-#include "divisi/Support/Version.h"
-#include "runtime/comm/mpi/MpiCommunicator.h"
-#include "runtime/comm/mpi/MpiPlugin.h"
-#include "runtime/comm/mpi/MpiStep.h"
+#include "runtime/comm/messages/MessageWorld.h"
+#include "runtime/comm/messages/MessageCommunicator.h"
+#include "runtime/comm/messages/MessageStep.h"
 
 #include <algorithm>
 #include <cstring>
@@ -61,57 +59,10 @@ private:
 
 } // namespace
 
-/// The caller's own calls may come at any time.
-Status MpiWorld::openOn(MPI_Comm comm) {
-  int isInitialized = 0, provided = MPI_THREAD_SINGLE;
-  MPI_Initialized(&isInitialized);
-  if (isInitialized) {
-    MPI_Query_thread(&provided);
-  }
-  if (provided != MPI_THREAD_MULTIPLE) {
-    return makeError(ExitCode::Usage,
-                     "a communicator needs MPI to be initialized with "
-                     "MPI_THREAD_MULTIPLE");
-  }
-  Status status = wire.open(comm, /*ownsMpi=*/false);
-  if (status.isOk()) {
-    launch_.self = static_cast<uint32_t>(wire.self());
-    launch_.size = static_cast<uint32_t>(wire.size());
-  }
-  return status;
-}
-
-Status MpiWorld::open() {
-  if (launch_.comm) {
-    return openOn(*static_cast<const MPI_Comm *>(launch_.comm));
-  }
-  int provided = MPI_THREAD_SINGLE;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) !=
-          MPI_SUCCESS ||
-      provided < MPI_THREAD_SERIALIZED) {
-    return makeError(
-        ExitCode::Device,
-        "MPI does not support calls from several threads, one at a time");
-  }
-  if (Status status = wire.open(MPI_COMM_WORLD, /*ownsMpi=*/true);
-      !status.isOk()) {
-    return status;
-  }
-  if (wire.size() != static_cast<int>(launch_.size)) {
-    return makeError(ExitCode::Device, launch_.launcher, " has started ",
-                     launch_.size, " processes, and MPI knows ", wire.size(),
-                     ": this MPI does not support that launcher; start them by "
-                     "OpenMPI's mpirun, or by srun --mpi=pmix");
-  }
-  // MPI may have numbered them in another way.
-  launch_.self = static_cast<uint32_t>(wire.self());
-  return {};
-}
-
 std::shared_ptr<Communicator>
-MpiWorld::connect(std::vector<uint32_t> processOf,
-                  std::chrono::milliseconds timeout,
-                  std::chrono::microseconds spin, size_t threads) {
+MessageWorld::connect(std::vector<uint32_t> processOf,
+                      std::chrono::milliseconds timeout,
+                      std::chrono::microseconds spin, size_t threads) {
   auto lock = wire.lock();
   Link &link = linkOf(nextLink_++);
   // Others on this machine are taken to be alike.
@@ -119,12 +70,12 @@ MpiWorld::connect(std::vector<uint32_t> processOf,
   size_t cores = std::thread::hardware_concurrency();
   bool hasCores = busy <= cores;
   link.hasFreeCore = busy < cores;
-  return std::make_shared<MpiCommunicator>(
+  return std::make_shared<MessageCommunicator>(
       *this, links_.at(link.number), std::move(processOf), timeout,
       hasCores ? spin : std::chrono::microseconds(0));
 }
 
-Link &MpiWorld::linkOf(uint32_t number) {
+Link &MessageWorld::linkOf(uint32_t number) {
   std::shared_ptr<Link> &link = links_[number];
   if (!link) {
     link = std::make_shared<Link>(number);
@@ -132,9 +83,9 @@ Link &MpiWorld::linkOf(uint32_t number) {
   return *link;
 }
 
-Expected<int> MpiWorld::takeTags(size_t count) {
+Expected<int> MessageWorld::takeTags(size_t count) {
   if (nextTag_ + static_cast<int64_t>(count) > wire.maxTag()) {
-    return makeError(ExitCode::Unsupported, "MPI has ", wire.maxTag(),
+    return makeError(ExitCode::Unsupported, "messages have ", wire.maxTag(),
                      " tags, and the ranks of this process need more");
   }
   int64_t first = nextTag_;
@@ -150,7 +101,7 @@ template <typename T> static void append(std::string &text, const T &value) {
   text.append(reinterpret_cast<const char *>(&value), sizeof(value));
 }
 
-void MpiWorld::offer(const Link &link, int process, const Offer &offer) {
+void MessageWorld::offer(const Link &link, int process, const Offer &offer) {
   if (process == wire.self()) {
     linkOf(link.number).offers.insert_or_assign(offer.key, offer);
   } else {
@@ -158,7 +109,7 @@ void MpiWorld::offer(const Link &link, int process, const Offer &offer) {
   }
 }
 
-Status MpiWorld::sendOffers() {
+Status MessageWorld::sendOffers() {
   constexpr size_t most = (Wire::maxNote - sizeof(NoteHead)) / sizeof(Offer);
   for (auto &[to, offers] : offers_) {
     for (size_t begin = 0; begin < offers.size(); begin += most) {
@@ -178,7 +129,7 @@ Status MpiWorld::sendOffers() {
   return {};
 }
 
-Status MpiWorld::inquire(Link &link, int process, const ShareKey &share) {
+Status MessageWorld::inquire(Link &link, int process, const ShareKey &share) {
   std::string note;
   append(note, NoteHead{link.number, NoteKind::Inquiry, wire.self()});
   append(note, share);
@@ -186,7 +137,7 @@ Status MpiWorld::inquire(Link &link, int process, const ShareKey &share) {
 }
 
 /// One that is not in flight waits for nobody, and gets no answer.
-Status MpiWorld::answer(Link &link, int process, const ShareKey &share) {
+Status MessageWorld::answer(Link &link, int process, const ShareKey &share) {
   auto step = link.inFlight.find(share);
   if (step == link.inFlight.end()) {
     return {};
@@ -202,7 +153,7 @@ Status MpiWorld::answer(Link &link, int process, const ShareKey &share) {
   return wire.sendNote(process, std::move(note));
 }
 
-Status MpiWorld::read(const std::string &note) {
+Status MessageWorld::read(const std::string &note) {
   NoteReader reader(note);
   auto head = reader.next<NoteHead>();
   Status broken(ExitCode::Device, "a note of another process is cut short");
@@ -242,7 +193,7 @@ Status MpiWorld::read(const std::string &note) {
   return reader.isWhole() ? Status() : broken;
 }
 
-Status MpiWorld::progress() {
+Status MessageWorld::progress() {
   if (!offers_.empty()) {
     if (Status status = sendOffers(); !status.isOk()) {
       return status;
@@ -259,7 +210,7 @@ Status MpiWorld::progress() {
   }
 }
 
-void MpiWorld::abort(Link &link, const Status &reason) {
+void MessageWorld::abort(Link &link, const Status &reason) {
   if (!link.aborts.set(reason)) {
     return;
   }
@@ -280,7 +231,7 @@ void MpiWorld::abort(Link &link, const Status &reason) {
 // Driving steps
 //===----------------------------------------------------------------------===//
 
-void MpiWorld::noteLargeStart() {
+void MessageWorld::noteLargeStart() {
   ++largeSteps_;
   if (!driver_.isJoinable()) {
     // Without a thread to spare, ranks drive their steps alone.
@@ -293,7 +244,7 @@ void MpiWorld::noteLargeStart() {
 
 /// Looks now and then whether ranks drive their steps. Each look takes some of
 /// a core from kernels.
-void MpiWorld::runDriver() {
+void MessageWorld::runDriver() {
   constexpr std::chrono::microseconds moment(250);
   uint64_t seen = calls_;
   while (!isOver_) {
@@ -311,7 +262,7 @@ void MpiWorld::runDriver() {
 }
 
 /// What is in flight may change where a step lets go of the lock.
-void MpiWorld::driveAll(std::unique_lock<std::mutex> &lock) {
+void MessageWorld::driveAll(std::unique_lock<std::mutex> &lock) {
   for (const auto &[number, link] : links_) {
     for (auto next = link->inFlight.begin(); next != link->inFlight.end();) {
       ShareKey key = next->first;
@@ -325,7 +276,7 @@ void MpiWorld::driveAll(std::unique_lock<std::mutex> &lock) {
   }
 }
 
-void MpiWorld::stopDriver() {
+void MessageWorld::stopDriver() {
   {
     auto lock = wire.lock();
     isOver_ = true;
@@ -335,23 +286,3 @@ void MpiWorld::stopDriver() {
     driver_.join();
   }
 }
-
-//===----------------------------------------------------------------------===//
-// The shared object
-//===----------------------------------------------------------------------===//
-
-extern "C" __attribute__((visibility("default"))) ProcessWorld *
-divisiOpenMpiWorld(const std::string &build, const Launch &launch,
-                   Status &status) {
-  if (build != version()) {
-    status = makeError(ExitCode::Device, "the library for MPI is of divisi ",
-                       version(), ", and this is ", build,
-                       "; install both from one build");
-    return nullptr;
-  }
-  auto world = std::make_unique<MpiWorld>(launch);
-  status = world->open();
-  return status.isOk() ? world.release() : nullptr;
-}
-
-static_assert(std::is_same_v<decltype(divisiOpenMpiWorld), OpenMpiPlugin>);

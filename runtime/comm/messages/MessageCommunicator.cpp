@@ -1,4 +1,4 @@
-//===- MpiCommunicator.cpp - Ranks in processes that MPI connects ---------===//
+//===- MessageCommunicator.cpp - Ranks that send messages -----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/comm/mpi/MpiCommunicator.h"
+#include "runtime/comm/messages/MessageCommunicator.h"
 #include "divisi/runtime/comm/Spin.h"
 #include "runtime/comm/StepShape.h"
-#include "runtime/comm/mpi/MpiStep.h"
+#include "runtime/comm/messages/MessageStep.h"
 
 #include <algorithm>
 #include <thread>
@@ -23,7 +23,7 @@ using namespace divisi::rt;
 //===----------------------------------------------------------------------===//
 
 Expected<std::unique_ptr<CommStep>>
-MpiCommunicator::prepare(const StepDesc &step, size_t self) {
+MessageCommunicator::prepare(const StepDesc &step, size_t self) {
   Status status =
       step.reduce ? checkReduce(step, self) : planMove(step, self).status();
   if (!status.isOk()) {
@@ -33,8 +33,8 @@ MpiCommunicator::prepare(const StepDesc &step, size_t self) {
   for (const StepParty &party : step.parties) {
     processOf.push_back(static_cast<int>(processOf_[party.rank]));
   }
-  std::unique_ptr<MpiStep> share =
-      makeMpiStep(world_, link_, step, self, std::move(processOf));
+  std::unique_ptr<MessageStep> share =
+      makeMessageStep(world_, link_, step, self, std::move(processOf));
   {
     auto lock = world_.wire.lock();
     status = share->announce();
@@ -53,7 +53,7 @@ static constexpr std::chrono::milliseconds answerTime(300);
 
 namespace {
 
-/// MPI wakes nobody: who waits looks, ever less often.
+/// Messages wake nobody: who waits looks, ever less often.
 class Pause {
 public:
   void operator()() {
@@ -74,8 +74,8 @@ private:
 
 } // namespace
 
-void MpiCommunicator::wait(std::span<CommStep *const> steps) {
-  auto own = [](CommStep *step) { return static_cast<MpiStep *>(step); };
+void MessageCommunicator::wait(std::span<CommStep *const> steps) {
+  auto own = [](CommStep *step) { return static_cast<MessageStep *>(step); };
   auto isAnyReady = [&] {
     world_.noteCall();
     return std::any_of(steps.begin(), steps.end(),
@@ -86,7 +86,7 @@ void MpiCommunicator::wait(std::span<CommStep *const> steps) {
     return;
   }
   // The first has waited for longest.
-  MpiStep &late = *own(steps.front());
+  MessageStep &late = *own(steps.front());
   bool hasAsked = false, hasGivenUp = false;
   for (Pause pause; !isAnyReady(); pause()) {
     if (hasGivenUp || std::chrono::steady_clock::now() < deadline) {
