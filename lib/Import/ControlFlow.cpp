@@ -29,7 +29,8 @@ GraphImporter::findControlFlow(const OnnxNode &node) {
   static constexpr std::pair<const char *, ControlFlow> kRows[] = {
       {"If", &GraphImporter::importIf},
       {"Loop", &GraphImporter::importLoop},
-      {"Scan", &GraphImporter::importScan}};
+      {"Scan", &GraphImporter::importScan},
+      {"SequenceMap", &GraphImporter::importSequenceMap}};
   for (const auto &[opType, importer] : kRows) {
     if (node.domain.empty() && node.opType == opType) {
       return importer;
@@ -351,4 +352,50 @@ void GraphImporter::importScan(const OnnxNode &node, Scope &scope) {
   if (emitter_.status().isOk()) {
     bindResults(node, carried, scope);
   }
+}
+
+/// The body on each tensor of input 0, with those at its place in the other
+/// sequences; tensors are the same for all.
+void GraphImporter::importSequenceMap(const OnnxNode &node, Scope &scope) {
+  auto inputs = knownInputs(node, scope);
+  const OnnxGraph *body =
+      inputs ? stepsOf(node, inputs->size(), node.outputs.size()) : nullptr;
+  if (!body) {
+    return;
+  }
+  if (inputs->empty() || !inputs->front() || !inputs->front()->sequence) {
+    return emitter_.fail(ExitCode::Invalid,
+                         "input 0 is a tensor, expected a sequence of tensors");
+  }
+  size_t count = inputs->front()->sequence->size();
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    const Tensor &input = (*inputs)[i];
+    if (!input || (input->sequence && input->sequence->size() != count)) {
+      return emitter_.fail(
+          ExitCode::Invalid,
+          "input " + std::to_string(i) + " is left out, or no sequence of " +
+              std::to_string(count) + " tensors, as input 0 is");
+    }
+  }
+  Scope shared = scopeInside(node, scope);
+  bindInitializers(*body, shared);
+  std::vector<std::vector<Tensor>> mapped(node.outputs.size());
+  for (size_t step = 0; step < count; ++step) {
+    std::vector<Tensor> taken;
+    for (const Tensor &input : *inputs) {
+      taken.push_back(input->sequence ? (*input->sequence)[step] : input);
+    }
+    auto given = importStep(*body, int64_t(step), taken, shared);
+    if (!given) {
+      return bindMissing(node, scope);
+    }
+    for (size_t i = 0; i < mapped.size(); ++i) {
+      mapped[i].push_back((*given)[i]);
+    }
+  }
+  std::vector<Tensor> results;
+  for (std::vector<Tensor> &tensors : mapped) {
+    results.push_back(sequenceOf(std::move(tensors)));
+  }
+  bindResults(node, results, scope);
 }

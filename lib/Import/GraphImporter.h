@@ -68,6 +68,7 @@ private:
   void importIf(const OnnxNode &node, Scope &scope);
   void importLoop(const OnnxNode &node, Scope &scope);
   void importScan(const OnnxNode &node, Scope &scope);
+  void importSequenceMap(const OnnxNode &node, Scope &scope);
   const OnnxGraph *bodyOf(const OnnxNode &node, const std::string &name);
   const OnnxGraph *stepsOf(const OnnxNode &node, size_t taken, size_t given);
   std::optional<std::vector<Tensor>>

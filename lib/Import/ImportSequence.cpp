@@ -18,7 +18,7 @@
 
 using namespace divisi;
 
-static Tensor sequenceOf(std::vector<Tensor> elements) {
+Tensor divisi::sequenceOf(std::vector<Tensor> elements) {
   auto tensor = std::make_shared<ImportedTensor>();
   tensor->sequence = std::move(elements);
   return tensor;

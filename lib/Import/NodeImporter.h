@@ -174,6 +174,8 @@ struct ChosenRows {
 /// Of `isChosen`, booleans [n].
 ChosenRows chooseRows(Emitter &emit, const Tensor &isChosen);
 
+/// A sequence of these tensors.
+Tensor sequenceOf(std::vector<Tensor> elements);
 /// Whether the operator may read a sequence of tensors.
 bool takesSequences(const std::string &opType);
 /// All of them: what is not in here is not found.

@@ -52,7 +52,7 @@ def read_importers():
 
 
 # These are no rows of a table: they are imported by their graphs.
-IMPORTERS = read_importers() | {"If", "Loop", "Scan"}
+IMPORTERS = read_importers() | {"If", "Loop", "Scan", "SequenceMap"}
 CASES = [*node_cases.standard_cases(IMPORTERS).values(),
          *node_cases.own_cases(), *own_cases.own_cases(),
          *runtime_cases.own_cases()]
@@ -64,7 +64,7 @@ TRIED_ELSEWHERE = {
     "Bernoulli", "ConcatFromSequence", "Multinomial", "Optional",
     "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
     "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
-    "SequenceInsert", "SequenceLength", "SplitToSequence"}
+    "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence"}
 
 
 def is_coarse(case):

@@ -205,6 +205,25 @@ def sequences():
          "zero": np.int64(0)}), [{"x": random(3, 4)}])
 
 
+def mapped_sequences():
+    """A body on each of two lists, which also reads a tensor around it."""
+    body = graph([node("Mul", "a b", "m"), node("Add", "m e", "f"),
+                  node("Add", "f w", "g"), node("Shape", "g", "h")],
+                 [value("a", (3, 2)), value("b", (3, 2)), value("e", (3, 1))],
+                 [value("g", (3, 2)), value("h", (2,), INT)])
+    return Case(model([
+        node("SplitToSequence", "x parts", "s", axis=1),
+        node("SplitToSequence", "z parts", "t", axis=1),
+        node("SequenceMap", "s t c", "q r", body=body),
+        node("ConcatFromSequence", "q", "y", axis=1),
+        node("ConcatFromSequence", "r", "l", axis=0)],
+        [value("x"), value("z"), value("c", (3, 1)), value("w", (1, 2))],
+        [value("y"), value("l", (4,), INT)],
+        {"parts": np.array([2, 2])}),
+        [{"x": random(3, 4), "z": random(3, 4), "c": random(3, 1),
+          "w": random(1, 2)}])
+
+
 def optionals():
     """What holds a tensor, and what holds nothing, of which a branch asks."""
     kind = helper.make_tensor_type_proto(FLOAT, [3, 4])
@@ -330,6 +349,7 @@ CASES = {
     "lstm": lambda: recurrent("LSTM"),
     "lstm of sequences": lambda: recurrent("LSTM", "bidirectional", True),
     "sequences": sequences,
+    "mapped sequences": mapped_sequences,
     "optionals": optionals,
     "non-zero": non_zero,
     "compress": compress,

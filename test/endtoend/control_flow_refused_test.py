@@ -155,10 +155,35 @@ def a_sequence_in_a_branch():
 @refuses(UNSUPPORTED, "it takes a sequence of tensors, which only the operators "
          "of sequences do here: export the model with tensors")
 def a_sequence_as_a_tensor():
-    return ([SPLIT, node("SequenceMap", "s", "q", body=graph(
-        [node("Neg", "e", "f")], [value("e", (3, 2))],
-        [value("f", (3, 2))])), node("ConcatFromSequence", "q", "y", axis=0)],
-        [value("x")], [value("y", ("n", 2))], PARTS)
+    return ([SPLIT, node("Neg", "s", "y")], [value("x")],
+            [value("y", (3, 2))], PARTS)
+
+
+def mapped(inputs, taken):
+    """A SequenceMap of `inputs`, whose body takes that many tensors."""
+    body = graph([node("Neg", "e0", "f")],
+                 [value(f"e{i}", (3, 2)) for i in range(taken)],
+                 [value("f", (3, 2))])
+    ones = node("SplitToSequence", "x one", "t", axis=1)
+    return ([SPLIT, ones, node("SequenceMap", inputs, "q", body=body),
+             node("ConcatFromSequence", "q", "y", axis=0)], [value("x")],
+            [value("y", ("n", 2))], PARTS | {"one": np.int64(1)})
+
+
+@refuses(CONTENT, "input 0 is a tensor, expected a sequence of tensors")
+def a_tensor_that_is_mapped():
+    return mapped("x", 1)
+
+
+@refuses(CONTENT, "input 1 is left out, or no sequence of 2 tensors, as input 0 "
+         "is")
+def sequences_of_two_lengths():
+    return mapped("s t", 2)
+
+
+@refuses(CONTENT, "its body does not take 1 tensors and give 1")
+def a_body_of_other_inputs():
+    return mapped("s", 2)
 
 
 @refuses(UNSUPPORTED, "dtype 7 is no type of floats that can be computed with")
