@@ -214,7 +214,9 @@ static LogicalResult transposeBeforeInsert(TransposeOp op,
 /// Whether every number of the float type `from` is one of `to`.
 static bool holdsAll(Type from, Type to) {
   auto narrow = dyn_cast<FloatType>(from), wide = dyn_cast<FloatType>(to);
-  return narrow && wide &&
+  // Those have neither infinities nor a negative zero.
+  bool isFnuz = isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(to);
+  return narrow && wide && !isFnuz &&
          APFloat::isRepresentableBy(narrow.getFloatSemantics(),
                                     wide.getFloatSemantics());
 }

@@ -36,7 +36,8 @@ LogicalResult CastOp::checkType(Adaptor adaptor, RankedTensorType type,
     return emitError() << "turns " << globalType(adaptor.getX().getType())
                        << " into " << type << ", expected the same shape";
   }
-  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(type.getElementType());
+  auto to = dyn_cast<FloatType>(type.getElementType());
+  bool isFloat8 = to && to.getWidth() == 8;
   if (adaptor.getSaturateAttr() && !isFloat8) { // C2
     return emitError() << "says 'saturate' of " << type
                        << ", expected a result of f8";

@@ -35,7 +35,7 @@ def NN_Dialect : Dialect {
 // Element types that a program may name. Which of them have kernels is for the
 // backends to say. What is stored only is moved and cast, not computed with;
 // messages say so where a number is expected.
-defvar castFirst = " (not i4, ui4 or f8, which are only stored: cast to one)";
+defvar castFirst = " (not i2, i4, f4 or f8, which are only stored: cast to one)";
 def NN_Field : Type<CPred<"::llvm::isa<::divisi::nn::FieldType>($_self)">,
                     "field">;
 def NN_Bool : I<1>;
@@ -48,8 +48,11 @@ def NN_Ieee : AnyTypeOf<[F16, BF16, F32, F64],
                         !strconcat("float", castFirst)>;
 def NN_IndexInt : AnyTypeOf<[I32, I64], "i32 or i64">;
 def NN_Number : AnyTypeOf<[NN_Int, NN_Float], !strconcat("number", castFirst)>;
-def NN_Stored : AnyTypeOf<[I<4>, UI<4>, F8E4M3FN, F8E5M2], "stored element">;
-def NN_Code : AnyTypeOf<[NN_Int, NN_Stored], "integer or float of 8 bits">;
+def NN_Stored : AnyTypeOf<[I<2>, UI<2>, I<4>, UI<4>, F4E2M1FN, F8E4M3FN,
+                           F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU],
+                          "stored element">;
+def NN_Code : AnyTypeOf<[NN_Int, NN_Stored],
+                        "integer or float of up to 8 bits">;
 def NN_Comparable : AnyTypeOf<[NN_Bool, NN_Number],
                               !strconcat("number or boolean", castFirst)>;
 def NN_Element : AnyTypeOf<[NN_Bool, NN_Int, NN_Float, NN_Stored], "element">;

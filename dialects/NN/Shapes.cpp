@@ -30,8 +30,8 @@ RankedTensorType globalType(Type type) {
 }
 
 bool hasSums(Type element) {
-  return !element.isInteger(1) && !element.isInteger(4) &&
-         !isa<Float8E4M3FNType, Float8E5M2Type>(element);
+  unsigned least = isa<FloatType>(element) ? 16 : 8;
+  return !element.isIntOrFloat() || element.getIntOrFloatBitWidth() >= least;
 }
 
 bool isValueOf(ShapedType value, RankedTensorType type) {

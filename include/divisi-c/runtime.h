@@ -49,7 +49,7 @@ typedef struct divisi_device {
 /// The type of elements, as in DLPack's DLDataType.
 typedef struct divisi_dtype {
   uint8_t code;   ///< DLDataTypeCode: 0 int, 1 uint, 2 float, 4 bfloat, …
-  uint8_t bits;   ///< Of an element; elements of 4 bits take a byte each.
+  uint8_t bits;   ///< Of an element; those of 2 or 4 take a byte each.
   uint16_t lanes; ///< 1.
 } divisi_dtype;
 

@@ -27,17 +27,6 @@ using Predicate = arith::CmpFPredicate;
 
 namespace {
 
-/// A float in a byte, as rt::Float8.
-struct Float8 {
-  int64_t mantissaBits, bias, infinity, nan, largest;
-
-  static Float8 of(DType type) {
-    return type == DType::F8E5M2 ? Float8{2, 15, 0x7c, 0x7e, 0x7b}
-                                 : Float8{3, 7, -1, 0x7f, 0x7e};
-  }
-  bool hasInfinity() const { return infinity >= 0; }
-};
-
 /// Converts scalars.
 class Converter {
 public:
@@ -46,9 +35,12 @@ public:
   Value toBool(DType from, Value value);
   Value toInteger(DType from, DType to, Value value);
   Value toFloat(DType from, DType to, bool isOdd, Value value);
-  Value fromFloat8(DType from, Value code);
-  Value toFloat8(DType to, bool saturates, Value value);
-  Value toNibble(DType from, DType to, Value value);
+  Value fromMinifloat(const rt::MinifloatFormat &format, Value code);
+  Value toMinifloat(const rt::MinifloatFormat &format, bool saturates,
+                    Value value);
+  Value fromPowerOfTwo(Value code);
+  Value toPowerOfTwo(bool saturates, Value value);
+  Value toSmallInteger(DType from, DType to, Value value);
 
 private:
   Value integer(Type type, int64_t value) {
@@ -93,12 +85,16 @@ private:
 
 } // namespace
 
-static bool isFloat8(DType type) {
-  return type == DType::F8E4M3FN || type == DType::F8E5M2;
+static bool isSmallInteger(DType type) {
+  return (rt::typeBit(type) & rt::SmallInts) != 0;
 }
 
-static bool isNibble(DType type) {
-  return type == DType::I4 || type == DType::U4;
+/// How a float of eight bits or fewer is laid out; nothing for others.
+static std::optional<rt::MinifloatFormat> minifloatOf(DType type) {
+  std::optional<rt::MinifloatFormat> format;
+  rt::dispatch<rt::Minifloats>(
+      type, [&](auto zero) { format = decltype(zero)::layout; });
+  return format;
 }
 
 Value Converter::toBool(DType from, Value value) {
@@ -149,10 +145,13 @@ Value Converter::toInteger(DType from, DType to, Value value) {
 }
 
 /// By way of i32; the byte that holds it is its value's.
-Value Converter::toNibble(DType from, DType to, Value value) {
-  Value number = make<arith::AndIOp>(toInteger(from, DType::I32, value), 15);
-  if (to == DType::I4) {
-    number = make<arith::SubIOp>(make<arith::XOrIOp>(number, 8), 8);
+Value Converter::toSmallInteger(DType from, DType to, Value value) {
+  int64_t count = int64_t(1) << rt::bitWidth(to);
+  Value number =
+      make<arith::AndIOp>(toInteger(from, DType::I32, value), count - 1);
+  if (!isUnsigned(to)) {
+    number =
+        make<arith::SubIOp>(make<arith::XOrIOp>(number, count / 2), count / 2);
   }
   return this->to<arith::TruncIOp>(b_.getI8Type(), number);
 }
@@ -217,34 +216,36 @@ Value Converter::toFloat(DType from, DType to, bool isOdd, Value value) {
                : fromInteger(from, type, value);
 }
 
-/// As rt::Float8's conversion: exponent and mantissa lie as in f32, 2^(127 -
+/// As rt::Minifloat's conversion: exponent and mantissa lie as in f32, 2^(127 -
 /// bias) times too small.
-Value Converter::fromFloat8(DType from, Value code) {
-  Float8 format = Float8::of(from);
+Value Converter::fromMinifloat(const rt::MinifloatFormat &format, Value code) {
   Value all = to<arith::ExtUIOp>(i32(), code);
-  Value magnitude = make<arith::AndIOp>(all, 0x7f);
-  Value sign = make<arith::ShLIOp>(make<arith::AndIOp>(all, 0x80), 24);
-  Value scaled = make<arith::MulFOp>(
+  Value magnitude = make<arith::AndIOp>(all, format.signBit() - 1);
+  Value sign = make<arith::ShLIOp>(make<arith::AndIOp>(all, format.signBit()),
+                                   32 - format.width);
+  Value value = bits(make<arith::MulFOp>(
       ofBits(make<arith::ShLIOp>(magnitude, 23 - format.mantissaBits)),
-      real(f32(), std::ldexp(1.0, int(127 - format.bias))));
-  Value isSpecial = format.hasInfinity()
-                        ? is(Order::uge, magnitude, format.infinity)
-                        : is(Order::eq, magnitude, format.nan);
-  Value special =
-      select(is(Order::eq, magnitude, format.infinity),
-             integer(i32(), 0x7f800000), integer(i32(), 0x7fc00000));
-  Value value = select(isSpecial, special, bits(scaled));
+      real(f32(), std::ldexp(1.0, 127 - format.bias))));
+  auto replace = [&](Order order, Value x, int64_t code, int64_t by) {
+    value = select(is(order, x, code), integer(i32(), by), value);
+  };
+  if (format.infinity >= 0) {
+    replace(Order::ugt, magnitude, format.infinity, 0x7fc00000);
+    replace(Order::eq, magnitude, format.infinity, 0x7f800000);
+  } else if (format.nan >= 0) {
+    replace(Order::eq, format.isUnsignedZero() ? all : magnitude, format.nan,
+            0x7fc00000);
+  }
   return ofBits(make<arith::OrIOp>(value, sign));
 }
 
-/// As rt::Float8's constructor.
-Value Converter::toFloat8(DType to, bool saturates, Value value) {
-  Float8 format = Float8::of(to);
+/// As rt::Minifloat's constructor.
+Value Converter::toMinifloat(const rt::MinifloatFormat &format, bool saturates,
+                             Value value) {
   int64_t shift = 23 - format.mantissaBits;
-  int64_t rebias = (127 - format.bias) << 23;
+  int64_t rebias = int64_t(127 - format.bias) << 23;
   Value unit =
-      real(f32(),
-           std::ldexp(1.0, int(151 - format.bias - format.mantissaBits - 127)));
+      real(f32(), std::ldexp(1.0, 24 - format.bias - format.mantissaBits));
   Value all = bits(value);
   Value magnitude = make<arith::AndIOp>(all, 0x7fffffff);
   Value small = make<arith::SubIOp>(
@@ -256,34 +257,69 @@ Value Converter::toFloat8(DType to, bool saturates, Value value) {
       make<arith::ShRUIOp>(make<arith::AddIOp>(rounded, half), shift);
   Value code =
       select(is(Order::ult, magnitude, rebias + (1 << 23)), small, normal);
-  int64_t beyond = saturates              ? format.largest
-                   : format.hasInfinity() ? format.infinity
-                                          : format.nan;
+  int64_t beyond = saturates ? format.largest : format.beyond();
   code = select(is(Order::ugt, code, format.largest), integer(i32(), beyond),
                 code);
   code = select(is(Order::ugt, magnitude, 0x7f800000),
-                integer(i32(), format.nan), code);
-  Value sign = make<arith::AndIOp>(make<arith::ShRUIOp>(all, 24), 0x80);
-  return this->to<arith::TruncIOp>(b_.getI8Type(),
-                                   make<arith::OrIOp>(code, sign));
+                integer(i32(), std::max(format.nan, 0)), code);
+  Value sign = make<arith::AndIOp>(make<arith::ShRUIOp>(all, 32 - format.width),
+                                   format.signBit());
+  if (format.isUnsignedZero()) {
+    sign = select(is(Order::eq, code, 0), code, sign);
+  }
+  return to<arith::TruncIOp>(b_.getI8Type(), make<arith::OrIOp>(code, sign));
+}
+
+/// As rt::Float8E8M0's conversion.
+Value Converter::fromPowerOfTwo(Value code) {
+  Value all = to<arith::ExtUIOp>(i32(), code);
+  Value value = make<arith::ShLIOp>(all, 23);
+  value = select(is(Order::eq, all, 0), integer(i32(), 0x00400000), value);
+  value = select(is(Order::eq, all, rt::Float8E8M0::nan),
+                 integer(i32(), 0x7fc00000), value);
+  return ofBits(value);
+}
+
+/// As rt::Float8E8M0's constructor.
+Value Converter::toPowerOfTwo(bool saturates, Value value) {
+  constexpr int64_t least = 0x00400000, most = rt::Float8E8M0::largest;
+  Value magnitude = make<arith::AndIOp>(bits(value), 0x7fffffff);
+  Value code =
+      make<arith::ShRUIOp>(make<arith::AddIOp>(magnitude, 0x7fffff), 23);
+  code = select(is(Order::ule, magnitude, least), integer(i32(), 0), code);
+  Value isBad = is(Predicate::ULT, value, real(f32(), 0));
+  if (!saturates) {
+    isBad = make<arith::OrIOp>(isBad, is(Order::ugt, code, most));
+    isBad = make<arith::OrIOp>(isBad, is(Order::ult, magnitude, least));
+  }
+  code = select(is(Order::ugt, code, most), integer(i32(), most), code);
+  code = select(isBad, integer(i32(), rt::Float8E8M0::nan), code);
+  return to<arith::TruncIOp>(b_.getI8Type(), code);
 }
 
 Value divisi::emitCast(ImplicitLocOpBuilder &builder, Function how, DType from,
                        DType to, Value value) {
   Converter converter(builder);
-  if (isFloat8(from)) {
-    value = converter.fromFloat8(from, value);
+  if (auto format = minifloatOf(from)) {
+    value = converter.fromMinifloat(*format, value);
+    from = DType::F32;
+  } else if (from == DType::F8E8M0) {
+    value = converter.fromPowerOfTwo(value);
     from = DType::F32;
   }
   if (to == DType::Bool) {
     return converter.toBool(from, value);
   }
-  if (isNibble(to)) {
-    return converter.toNibble(from, to, value);
+  if (isSmallInteger(to)) {
+    return converter.toSmallInteger(from, to, value);
   }
-  if (isFloat8(to)) {
-    return converter.toFloat8(to, how != Function::CastUnsaturated,
-                              converter.toFloat(from, DType::F32, true, value));
+  bool saturates = how != Function::CastUnsaturated;
+  auto odd = [&] { return converter.toFloat(from, DType::F32, true, value); };
+  if (auto format = minifloatOf(to)) {
+    return converter.toMinifloat(*format, saturates, odd());
+  }
+  if (to == DType::F8E8M0) {
+    return converter.toPowerOfTwo(saturates, odd());
   }
   return rt::isFloatType(to)
              ? converter.toFloat(from, to, how == Function::CastToOdd, value)

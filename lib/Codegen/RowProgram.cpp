@@ -8,6 +8,7 @@
 
 #include "lib/Codegen/RowProgram.h"
 #include "divisi/runtime/kernels/Element.h"
+#include "lib/Codegen/TypedFunctions.h"
 
 #include <algorithm>
 #include <span>
@@ -143,15 +144,15 @@ int Builder::quantize(std::vector<int> operands, rt::DType code) {
     program.nodes[zero].type = type;
     number = map(Add, {number, zero});
   }
-  bool isNibble = code == rt::DType::I4 || code == rt::DType::U4;
-  if (!isVector && !isNibble) {
+  bool isSmall = (rt::typeBit(code) & rt::SmallInts) != 0;
+  if (!isVector && !isSmall) {
     return cast(number, type, code);
   }
-  bool isSigned = code == rt::DType::I8 || code == rt::DType::I4;
-  double count = isNibble ? 16 : 256, least = isSigned ? -count / 2 : 0;
+  double count = double(int64_t(1) << rt::bitWidth(code));
+  double least = isUnsigned(code) ? 0 : -count / 2;
   int clipped = map(Min, {map(Max, {number, constant(least, type)}),
                           constant(least + count - 1, type)});
-  if (isNibble) {
+  if (isSmall) {
     return cast(clipped, type, code);
   }
   int made =

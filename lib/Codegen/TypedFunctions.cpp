@@ -22,6 +22,7 @@ bool divisi::isUnsigned(rt::DType type) {
   case rt::DType::U16:
   case rt::DType::U32:
   case rt::DType::U64:
+  case rt::DType::U2:
   case rt::DType::U4:
   case rt::DType::Bool:
     return true;

@@ -49,9 +49,15 @@ static TypeTolerance toleranceOf(rt::DType type) {
   case rt::DType::BF16:
     return {1.6e-2, 5e-2};
   case rt::DType::F8E4M3FN:
+  case rt::DType::F8E4M3FNUZ:
     return {3e-2, 1.25e-1};
   case rt::DType::F8E5M2:
+  case rt::DType::F8E5M2FNUZ:
     return {6e-2, 2.5e-1};
+  case rt::DType::F4E2M1:
+    return {1.2e-1, 5e-1};
+  case rt::DType::F8E8M0:
+    return {2.5e-1, 1};
   default:
     return {1e-4, 1e-3};
   }

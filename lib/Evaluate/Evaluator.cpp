@@ -35,29 +35,37 @@ mlir::Type divisi::toMLIRType(mlir::MLIRContext *context, DType type) {
     return builder.getBF16Type();
   case DType::Bool:
     return builder.getI1Type();
-  case DType::I4:
-    return builder.getIntegerType(4);
-  case DType::U4:
-    return builder.getIntegerType(4, /*isSigned=*/false);
+  case DType::F4E2M1:
+    return builder.getType<mlir::Float4E2M1FNType>();
   case DType::F8E4M3FN:
     return builder.getType<mlir::Float8E4M3FNType>();
+  case DType::F8E4M3FNUZ:
+    return builder.getType<mlir::Float8E4M3FNUZType>();
   case DType::F8E5M2:
     return builder.getType<mlir::Float8E5M2Type>();
+  case DType::F8E5M2FNUZ:
+    return builder.getType<mlir::Float8E5M2FNUZType>();
+  case DType::F8E8M0:
+    return builder.getType<mlir::Float8E8M0FNUType>();
   case DType::Field:
     return builder.getType<nn::FieldType>();
+  case DType::U2:
+  case DType::U4:
   case DType::U8:
   case DType::U16:
   case DType::U32:
   case DType::U64:
-    return builder.getIntegerType(
-        static_cast<unsigned>(8 * rt::byteWidth(type)), /*isSigned=*/false);
+    return builder.getIntegerType(static_cast<unsigned>(rt::bitWidth(type)),
+                                  /*isSigned=*/false);
+  case DType::I2:
+  case DType::I4:
   case DType::I8:
   case DType::I16:
   case DType::I32:
   case DType::I64:
     break;
   }
-  return builder.getIntegerType(static_cast<unsigned>(8 * rt::byteWidth(type)));
+  return builder.getIntegerType(static_cast<unsigned>(rt::bitWidth(type)));
 }
 
 std::optional<DType> divisi::fromMLIRType(mlir::Type type) {
@@ -82,11 +90,12 @@ mlir::DenseElementsAttr divisi::toDenseAttr(mlir::MLIRContext *context,
     }
     return mlir::DenseElementsAttr::get(type, flags);
   }
-  if (tensor.type() == DType::I4) {
+  if (tensor.type() == DType::I4 || tensor.type() == DType::I2) {
     // A byte here is sign-extended, and there is not.
     llvm::SmallVector<llvm::APInt> numbers;
     for (int64_t i = 0; i < (isSplat ? 1 : tensor.count()); ++i) {
-      numbers.emplace_back(4, tensor.intAt(i), /*isSigned=*/true);
+      numbers.emplace_back(static_cast<unsigned>(rt::bitWidth(tensor.type())),
+                           tensor.intAt(i), /*isSigned=*/true);
     }
     return mlir::DenseElementsAttr::get(type, numbers);
   }

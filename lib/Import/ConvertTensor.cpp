@@ -56,10 +56,16 @@ static std::vector<std::byte> typedData(const onnx::TensorProto &tensor,
     break;
   case rt::DType::I8:
   case rt::DType::U8:
+  case rt::DType::I2:
+  case rt::DType::U2:
   case rt::DType::I4:
   case rt::DType::U4:
+  case rt::DType::F4E2M1:
   case rt::DType::F8E4M3FN:
+  case rt::DType::F8E4M3FNUZ:
   case rt::DType::F8E5M2:
+  case rt::DType::F8E5M2FNUZ:
+  case rt::DType::F8E8M0:
     appendElements<uint8_t>(tensor.int32_data(), out);
     break;
   case rt::DType::Bool:
@@ -102,8 +108,8 @@ ByteRange OnnxConverter::locate(const onnx::TensorProto &tensor,
                                               : typedData(tensor, result.type));
 }
 
-/// i4 and u4 have a byte for each element from here on. Their files have to be
-/// there, also for planning.
+/// What has less than 8 bits has a byte for each element from here on. Its
+/// files have to be there, also for planning.
 ByteRange OnnxConverter::unpack(const ByteRange &packed, rt::DType type,
                                 int64_t count, const std::string &where) {
   auto bytes = store_.bytes(packed);
@@ -111,7 +117,7 @@ ByteRange OnnxConverter::unpack(const ByteRange &packed, rt::DType type,
     Status status = bytes.status().in(where);
     throwError(status.code(), status.message());
   }
-  return store_.addBlob(rt::unpackNibbles(type, *bytes, count));
+  return store_.addBlob(rt::unpackElements(type, *bytes, count));
 }
 
 /// What ONNX's checker may see of a tensor.
@@ -169,7 +175,7 @@ OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
                    " bytes of data, expected " + std::to_string(stored) +
                    " for its shape and type");
   }
-  if (*type == rt::DType::I4 || *type == rt::DType::U4) {
+  if (rt::bitWidth(*type) < 8) {
     result.data = unpack(result.data, *type, *count, where);
   }
   leaveEmpty(tensor, tensor.data_type());

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emitter.h"
+#include "OnnxTypes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -83,7 +84,7 @@ Tensor Emitter::cast(const Tensor &x, DType type, bool saturates) {
   if (x->type == type) {
     return x;
   }
-  if (!saturates && (type == DType::F8E4M3FN || type == DType::F8E5M2)) {
+  if (!saturates && isFloat8(type)) {
     return emit("cast", {x}, {{"saturate", int64_t{0}}}, type, x->dims);
   }
   if (x->isFoldable() && x->count() <= foldLimit_) {

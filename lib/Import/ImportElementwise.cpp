@@ -101,6 +101,38 @@ static void importCompare(NodeImporter &node) {
 // The others
 //===----------------------------------------------------------------------===//
 
+/// Input 0 as a power of 2: the next one up, or half of it, which is the next
+/// one down if that is none itself. Halves of both are exact in x's type.
+static Tensor castToPower(NodeImporter &node, bool saturates) {
+  Emitter &emit = node.emitter();
+  std::string mode = node.getString("round_mode", "up");
+  const Tensor &given = node.input(0);
+  Tensor up = emit.cast(given, DType::F8E8M0, saturates);
+  if (mode == "up") {
+    return up;
+  }
+  if (mode != "down" && mode != "nearest") {
+    node.invalid("attribute 'round_mode' is \"" + mode +
+                 "\", expected \"up\", \"down\" or \"nearest\"");
+    return up;
+  }
+  DType type = given->type == DType::F64 ? DType::F64 : DType::F32;
+  Tensor x = emit.cast(given, type), high = emit.cast(up, type);
+  Tensor least =
+      mode == "down" ? high : emit.binary("mul", high, emit.scalar(type, 0.75));
+  Tensor low = emit.binary("mul", high, emit.scalar(type, 0.5));
+  Tensor power = emit.select(emit.compare("ge", x, least), high, low);
+  return emit.cast(power, DType::F8E8M0);
+}
+
+/// Input 0 in elements of `type`, as the attributes say.
+static Tensor castAs(NodeImporter &node, DType type) {
+  bool saturates = node.getInt("saturate", 1) != 0;
+  return type == DType::F8E8M0
+             ? castToPower(node, saturates)
+             : node.emitter().cast(node.input(0), type, saturates);
+}
+
 static void importCast(NodeImporter &node) {
   auto to = static_cast<int>(node.getInt("to"));
   auto type = convertType(to);
@@ -110,8 +142,7 @@ static void importCast(NodeImporter &node) {
         ", which Divisi does not support; export the model with " +
         knownTypes());
   }
-  node.setResult(0, node.emitter().cast(node.input(0), *type,
-                                        node.getInt("saturate", 1) != 0));
+  node.setResult(0, castAs(node, *type));
 }
 
 /// Between integers of one width a cast keeps the bits; a constant is read
@@ -120,8 +151,8 @@ static void importBitCast(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
   auto type = convertType(static_cast<int>(node.getInt("to")));
-  // Of i4 and u4 two have the bits of one i8.
-  if (!type || rt::onnxBytes(*type, 2) != rt::onnxBytes(x->type, 2)) {
+  // Of i4 two have the bits of one i8, and of i2 four.
+  if (!type || rt::bitWidth(*type) != rt::bitWidth(x->type)) {
     return node.unsupported(
         "it reads elements of type " + std::string(rt::stringify(x->type)) +
         " as the element type number " + std::to_string(node.getInt("to")) +
@@ -146,8 +177,7 @@ static void importBitCast(NodeImporter &node) {
 }
 
 static void importCastLike(NodeImporter &node) {
-  node.setResult(0, node.emitter().cast(node.input(0), node.input(1)->type,
-                                        node.getInt("saturate", 1) != 0));
+  node.setResult(0, castAs(node, node.input(1)->type));
 }
 
 static void importClip(NodeImporter &node) {

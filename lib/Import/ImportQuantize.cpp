@@ -113,8 +113,7 @@ static void importQuantizeLinear(NodeImporter &node) {
   if (hasZero) {
     operands.push_back(alongAxis(node, 2, blocks));
   }
-  bool isFloat8 = *type == DType::F8E4M3FN || *type == DType::F8E5M2;
-  if (isFloat8 && node.getInt("saturate", 1) == 0 && !node.failed()) {
+  if (isFloat8(*type) && node.getInt("saturate", 1) == 0 && !node.failed()) {
     return node.setResult(0, quotientInFloat8(node, operands, blocks, *type));
   }
   if (!node.failed()) {
@@ -131,6 +130,11 @@ static void importDequantizeLinear(NodeImporter &node) {
   auto type = typeFrom(node, "output_dtype", node.input(1)->type);
   if (!type) {
     return;
+  }
+  if (rt::isStoredType(*type)) {
+    return node.invalid("its result has elements of type " +
+                        std::string(rt::stringify(*type)) +
+                        "; expected 'output_dtype' FLOAT, FLOAT16 or BFLOAT16");
   }
   ScaleBlocks blocks = blocksOf(node);
   std::vector<Tensor> operands = {x, alongAxis(node, 1, blocks)};

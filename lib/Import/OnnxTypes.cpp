@@ -36,7 +36,13 @@ static constexpr TypeRow kTypes[] = {
     {onnx::TensorProto_DataType_INT4, rt::DType::I4},
     {onnx::TensorProto_DataType_UINT4, rt::DType::U4},
     {onnx::TensorProto_DataType_FLOAT8E4M3FN, rt::DType::F8E4M3FN},
+    {onnx::TensorProto_DataType_INT2, rt::DType::I2},
+    {onnx::TensorProto_DataType_UINT2, rt::DType::U2},
+    {onnx::TensorProto_DataType_FLOAT4E2M1, rt::DType::F4E2M1},
+    {onnx::TensorProto_DataType_FLOAT8E4M3FNUZ, rt::DType::F8E4M3FNUZ},
     {onnx::TensorProto_DataType_FLOAT8E5M2, rt::DType::F8E5M2},
+    {onnx::TensorProto_DataType_FLOAT8E5M2FNUZ, rt::DType::F8E5M2FNUZ},
+    {onnx::TensorProto_DataType_FLOAT8E8M0, rt::DType::F8E8M0},
 };
 
 std::optional<rt::DType> divisi::convertType(int onnxType) {
@@ -58,8 +64,7 @@ int divisi::onnxType(rt::DType type) {
 }
 
 std::string divisi::knownTypes() {
-  return "booleans, integers of 4 to 64 bits, or floats (of 8 bits "
-         "FLOAT8E4M3FN and FLOAT8E5M2)";
+  return "booleans, integers of 2 to 64 bits, or floats of 4 to 64 bits";
 }
 
 std::string divisi::onnxTypeName(int type) {
@@ -67,6 +72,10 @@ std::string divisi::onnxTypeName(int type) {
              ? onnx::TensorProto_DataType_Name(
                    static_cast<onnx::TensorProto_DataType>(type))
              : "number " + std::to_string(type);
+}
+
+bool divisi::isFloat8(rt::DType type) {
+  return rt::isFloatType(type) && rt::bitWidth(type) == 8;
 }
 
 rt::DType divisi::exactFloat(rt::DType type) {

@@ -25,6 +25,8 @@ std::string knownTypes();
 /// ONNX's own name of an element type, `number N` where it has none.
 std::string onnxTypeName(int onnxType);
 
+/// Whether it is a float of 8 bits, for which ONNX has 'saturate'.
+bool isFloat8(rt::DType type);
 /// The float type in which an operator computes elements of `type`: itself, or
 /// for integers one that holds them all (those of 64 bits nearly).
 rt::DType exactFloat(rt::DType type);

@@ -1,8 +1,8 @@
 """Element types: as DLPack, NumPy and messages name them.
 
-NumPy lacks bf16, 8-bit floats and 4-bit integers. Where ml_dtypes is installed,
+NumPy lacks bf16, floats of 4 and 8 bits and integers of 2 and 4. Where ml_dtypes is installed,
 its types stand for them. Where it is not, arrays hold the raw bits in unsigned
-integers; elements of 4 bits take a byte each in any case.
+integers; elements of 2 and 4 bits take a byte each in any case.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ _ROWS = {
     (0, 4): _Row("i4", "int8", "int4"), (1, 4): _Row("u4", "uint8", "uint4"),
     (10, 8): _Row("f8e4m3fn", "uint8", "float8_e4m3fn"),
     (12, 8): _Row("f8e5m2", "uint8", "float8_e5m2"),
+    (0, 2): _Row("i2", "int8", "int2"), (1, 2): _Row("u2", "uint8", "uint2"),
+    (11, 8): _Row("f8e4m3fnuz", "uint8", "float8_e4m3fnuz"),
+    (13, 8): _Row("f8e5m2fnuz", "uint8", "float8_e5m2fnuz"),
+    (14, 8): _Row("f8e8m0", "uint8", "float8_e8m0fnu"),
+    (17, 4): _Row("f4e2m1", "uint8", "float4_e2m1fn"),
 }
 
 

@@ -82,8 +82,9 @@ class Value:
         """What allocate() gave, and C filled, as users see it."""
         if self.dtype is self.stored:
             return array
-        # ml_dtypes has the sign of 4 bits within these.
-        return array.view(self.dtype) if self.bits > 4 else array.astype(
+        # ml_dtypes has the sign of 2 and 4 bits within these.
+        is_small = self.bits < 8 and self.code < 2
+        return array.astype(self.dtype) if is_small else array.view(
             self.dtype)
 
 
@@ -167,9 +168,9 @@ def _raw(array: Any, value: Value, what: str, is_output: bool) -> Any:
                               f", as {value.dtype} of its bits"))
     if value.dtype == value.stored:
         return array
-    if value.bits >= 8:
+    if value.bits >= 8 or value.code >= 2:
         return array.view(value.stored)
     if is_output:
-        raise InvalidError(f"{what}: elements of 4 bits cannot be written to an "
+        raise InvalidError(f"{what}: elements of {value.bits} bits cannot be written to an "
                            "array of the caller; leave it out of `out`")
     return array.astype(value.stored)

@@ -10,6 +10,7 @@
 #include "runtime/artifact/ResolveProgram.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 using namespace divisi;
@@ -280,10 +281,13 @@ divisi::rt::resolveManifest(const pb::Manifest &manifest) {
   return resolved;
 }
 
+/// Whether a float has fewer bits of mantissa.
 static bool isLessExact(DType type, DType than) {
-  return byteWidth(type) < byteWidth(than) ||
-         (type == DType::BF16 && than == DType::F16) ||
-         (type == DType::F8E5M2 && than == DType::F8E4M3FN);
+  static constexpr std::array<DType, 10> order = {
+      DType::F8E8M0,   DType::F4E2M1,     DType::F8E5M2, DType::F8E5M2FNUZ,
+      DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::BF16,   DType::F16,
+      DType::F32,      DType::F64};
+  return std::ranges::find(order, type) < std::ranges::find(order, than);
 }
 
 DType divisi::rt::leastExactType(const ResolvedManifest &resolved,

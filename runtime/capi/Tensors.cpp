@@ -21,7 +21,11 @@ enum TypeCode : uint8_t {
   BFloat = 4,
   Bool = 6,
   Float8E4M3FN = 10,
-  Float8E5M2 = 12
+  Float8E4M3FNUZ = 11,
+  Float8E5M2 = 12,
+  Float8E5M2FNUZ = 13,
+  Float8E8M0 = 14,
+  Float4E2M1 = 17
 };
 
 /// A row of the table of types.
@@ -33,16 +37,29 @@ struct TypeRow {
 
 } // namespace
 
-static constexpr TypeRow types[] = {
-    {DType::F64, Float, 64},       {DType::F32, Float, 32},
-    {DType::F16, Float, 16},       {DType::BF16, BFloat, 16},
-    {DType::I8, Int, 8},           {DType::I16, Int, 16},
-    {DType::I32, Int, 32},         {DType::I64, Int, 64},
-    {DType::U8, UInt, 8},          {DType::U16, UInt, 16},
-    {DType::U32, UInt, 32},        {DType::U64, UInt, 64},
-    {DType::Bool, Bool, 8},        {DType::I4, Int, 4},
-    {DType::U4, UInt, 4},          {DType::F8E4M3FN, Float8E4M3FN, 8},
-    {DType::F8E5M2, Float8E5M2, 8}};
+static constexpr TypeRow types[] = {{DType::F64, Float, 64},
+                                    {DType::F32, Float, 32},
+                                    {DType::F16, Float, 16},
+                                    {DType::BF16, BFloat, 16},
+                                    {DType::I8, Int, 8},
+                                    {DType::I16, Int, 16},
+                                    {DType::I32, Int, 32},
+                                    {DType::I64, Int, 64},
+                                    {DType::U8, UInt, 8},
+                                    {DType::U16, UInt, 16},
+                                    {DType::U32, UInt, 32},
+                                    {DType::U64, UInt, 64},
+                                    {DType::Bool, Bool, 8},
+                                    {DType::I4, Int, 4},
+                                    {DType::U4, UInt, 4},
+                                    {DType::F8E4M3FN, Float8E4M3FN, 8},
+                                    {DType::F8E5M2, Float8E5M2, 8},
+                                    {DType::I2, Int, 2},
+                                    {DType::U2, UInt, 2},
+                                    {DType::F4E2M1, Float4E2M1, 4},
+                                    {DType::F8E4M3FNUZ, Float8E4M3FNUZ, 8},
+                                    {DType::F8E5M2FNUZ, Float8E5M2FNUZ, 8},
+                                    {DType::F8E8M0, Float8E8M0, 8}};
 
 divisi_dtype divisi::rt::dtypeOf(DType type) {
   for (const TypeRow &row : types) {

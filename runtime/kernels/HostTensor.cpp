@@ -89,6 +89,13 @@ Expected<HostTensor> HostTensor::zeros(DType type, Dims dims,
   return tensor;
 }
 
+/// The byte of an element of less than 8 bits: the lowest ones of `byte`.
+static uint8_t lowBits(DType type, int byte) {
+  bool hasSign = type == DType::I2 || type == DType::I4;
+  int most = (1 << bitWidth(type)) - 1, sign = hasSign ? (most + 1) / 2 : 0;
+  return uint8_t(((byte & most) ^ sign) - sign);
+}
+
 /// Makes the bits of every element those of its value: booleans have many, and
 /// so have what is less than its bytes.
 void HostTensor::normalize() {
@@ -96,17 +103,13 @@ void HostTensor::normalize() {
     for (uint8_t &flag : as<uint8_t>()) {
       flag = flag != 0;
     }
-  } else if (type_ == DType::I4) {
-    for (Int4 &element : as<Int4>()) {
-      element = Int4(element.value);
-    }
-  } else if (type_ == DType::U4) {
-    for (UInt4 &element : as<UInt4>()) {
-      element = UInt4(element.value);
-    }
   } else if (type_ == DType::Field) {
     for (FieldElement &element : as<FieldElement>()) {
       element = FieldElement(element.residue);
+    }
+  } else if (bitWidth(type_) < 8) {
+    for (uint8_t &byte : as<uint8_t>()) {
+      byte = lowBits(type_, byte);
     }
   }
 }
@@ -160,23 +163,19 @@ HostTensor HostTensor::ofFloats(Dims dims, const std::vector<float> &values) {
   return ofValues(DType::F32, std::move(dims), values);
 }
 
-static bool isPacked(DType type) {
-  return type == DType::I4 || type == DType::U4;
-}
-
 int64_t divisi::rt::onnxBytes(DType type, int64_t count) {
-  return isPacked(type) ? count / 2 + count % 2 : count * byteWidth(type);
+  int64_t shared = 8 / std::min<int64_t>(bitWidth(type), 8);
+  return (count / shared + (count % shared != 0)) * byteWidth(type);
 }
 
 std::vector<std::byte>
-divisi::rt::unpackNibbles(DType type, std::span<const std::byte> packed,
-                          int64_t count) {
+divisi::rt::unpackElements(DType type, std::span<const std::byte> packed,
+                           int64_t count) {
   std::vector<std::byte> bytes(static_cast<size_t>(count));
+  auto width = static_cast<size_t>(bitWidth(type));
   for (size_t i = 0; i < bytes.size(); ++i) {
-    int32_t pair = std::to_integer<int32_t>(packed[i / 2]);
-    int32_t number = i % 2 == 0 ? pair : pair >> 4;
-    bytes[i] = std::byte(type == DType::I4 ? uint8_t(Int4(number).value)
-                                           : UInt4(number).value);
+    int shared = std::to_integer<int>(packed[i * width / 8]);
+    bytes[i] = std::byte(lowBits(type, shared >> (i * width % 8)));
   }
   return bytes;
 }

@@ -153,13 +153,11 @@ static bool countOperands(const CallSite &site, const Checks &checks) {
 /// round(value) + zero, saturating; floats have a rounding of their own.
 template <typename Y, typename A> static Y quantized(A value, const Y *zero) {
   A shift = zero ? A(load(*zero)) : A(0);
-  if constexpr (isFloat8<Y>) {
+  if constexpr (isMinifloat<Y>) {
     return convertElement<Y>(value + shift);
-  } else if constexpr (isNibble<Y>) {
-    constexpr bool isSigned = std::is_same_v<Y, Int4>;
+  } else if constexpr (isSmallInteger<Y>) {
     A number = std::nearbyint(value) + shift;
-    return convertElement<Y>(
-        std::clamp(number, A(isSigned ? -8 : 0), A(isSigned ? 7 : 15)));
+    return convertElement<Y>(std::clamp(number, A(Y::least), A(Y::most)));
   } else {
     return saturateTo<Y>(std::nearbyint(value) + shift);
   }
@@ -168,7 +166,7 @@ template <typename Y, typename A> static Y quantized(A value, const Y *zero) {
 /// (code - zero) * scale; the difference is exact.
 template <typename X, typename A>
 static A dequantized(X code, const X *zero, A scale) {
-  if constexpr (isFloat8<X>) {
+  if constexpr (isMinifloat<X>) {
     return A(load(code) - (zero ? load(*zero) : 0)) * scale;
   } else {
     return A(wrapSub<int64_t>(int64_t(load(code)),

@@ -28,7 +28,7 @@ struct OnnxType {
 
 } // namespace
 
-static constexpr std::array<OnnxType, 17> onnxTypes = {{
+static constexpr std::array<OnnxType, 23> onnxTypes = {{
     {1, DType::F32, OnnxType::Float},
     {2, DType::U8, OnnxType::Int32},
     {3, DType::I8, OnnxType::Int32},
@@ -43,9 +43,15 @@ static constexpr std::array<OnnxType, 17> onnxTypes = {{
     {13, DType::U64, OnnxType::Uint64},
     {16, DType::BF16, OnnxType::Int32},
     {17, DType::F8E4M3FN, OnnxType::Int32},
+    {18, DType::F8E4M3FNUZ, OnnxType::Int32},
     {19, DType::F8E5M2, OnnxType::Int32},
-    {21, DType::U4, OnnxType::Int32}, // two in a byte
+    {20, DType::F8E5M2FNUZ, OnnxType::Int32},
+    {21, DType::U4, OnnxType::Int32}, // several in a byte, as are the next
     {22, DType::I4, OnnxType::Int32},
+    {23, DType::F4E2M1, OnnxType::Int32},
+    {24, DType::F8E8M0, OnnxType::Int32},
+    {25, DType::U2, OnnxType::Int32},
+    {26, DType::I2, OnnxType::Int32},
 }};
 
 /// The elements of a typed field as bytes of `width` each. Little-endian: the
@@ -122,14 +128,14 @@ divisi::rt::parseOnnxTensor(std::span<const std::byte> bytes) {
       std::as_bytes(std::span<const char>(data));
   std::vector<std::byte> unpacked;
   std::optional<int64_t> count = checkedBytes(DType::U8, dims);
-  if (count && (row->type == DType::I4 || row->type == DType::U4)) {
+  if (count && bitWidth(row->type) < 8) {
     int64_t expected = onnxBytes(row->type, *count);
     if (expected != static_cast<int64_t>(data.size())) {
       return makeError(ExitCode::Invalid, "got ", data.size(),
                        " bytes for an ONNX tensor ", describe(row->type, dims),
                        ", expected ", expected);
     }
-    unpacked = unpackNibbles(row->type, elements, *count);
+    unpacked = unpackElements(row->type, elements, *count);
     elements = unpacked;
   }
   return HostTensor::copyOf(row->type, dims, elements, message.name());

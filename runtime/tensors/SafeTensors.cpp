@@ -28,13 +28,14 @@ struct SafeName {
 
 } // namespace
 
-static constexpr std::array<SafeName, 15> safeNames = {
+static constexpr std::array<SafeName, 16> safeNames = {
     {{DType::F64, "F64"},
      {DType::F32, "F32"},
      {DType::F16, "F16"},
      {DType::BF16, "BF16"},
      {DType::F8E4M3FN, "F8_E4M3"},
      {DType::F8E5M2, "F8_E5M2"},
+     {DType::F8E8M0, "F8_E8M0"},
      {DType::I8, "I8"},
      {DType::I16, "I16"},
      {DType::I32, "I32"},

@@ -102,8 +102,7 @@ Status BatchReader::readPart(const Part &part,
     copy.run(folder_.find(part.source, samples[size_t(i)]), to);
     to += copy.bytes();
   }
-  if (info.type != DType::Bool && info.type != DType::I4 &&
-      info.type != DType::U4) {
+  if (info.type != DType::Bool && bitWidth(info.type) >= 8) {
     return {};
   }
   // Files may have other bytes than kernels expect.

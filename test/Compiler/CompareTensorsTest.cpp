@@ -135,7 +135,8 @@ TEST(CompareTensorsTest, theFieldIsExact) {
 
 /// Two floats of eight bits may be neighbours, and no more.
 TEST(CompareTensorsTest, neighboursOfEightBitsAgree) {
-  for (rt::DType type : {rt::DType::F8E4M3FN, rt::DType::F8E5M2}) {
+  for (rt::DType type :
+       {rt::DType::F8E4M3FN, rt::DType::F8E5M2, rt::DType::F4E2M1}) {
     auto one = floats({1}).castTo(type), next = one->clone(),
          third = one->clone();
     next->data()[0] = std::byte(std::to_integer<int>(one->data()[0]) + 1);

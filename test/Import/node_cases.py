@@ -47,7 +47,12 @@ TYPES = {np.dtype(t) for t in (
     "float64", "float32", "float16", ml_dtypes.bfloat16, "int8", "int16",
     "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
     ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float8_e4m3fn,
-    ml_dtypes.float8_e5m2)}
+    ml_dtypes.float8_e5m2, ml_dtypes.int2, ml_dtypes.uint2,
+    ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz,
+    ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu)}
+# Of less than a byte, of which files hold several in one.
+PACKED = {kind for kind in TYPES if kind.name in (
+    "int2", "uint2", "int4", "uint4", "float4_e2m1fn")}
 
 
 @dataclass

@@ -286,7 +286,7 @@ def _(folder):
 
 
 @row(5, "the elements of input 'x' are not a tensor; expected a tensor of "
-     "booleans, integers of 4 to 64 bits, or floats")
+     "booleans, integers of 2 to 64 bits, or floats of 4 to 64")
 def _(folder):
     one = helper.make_tensor_type_proto(F32, [2])
     sequence = helper.make_value_info(

@@ -6,6 +6,7 @@ the node's attributes and domain, and `opset` and `outputs`, how many it has or
 their names.
 """
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import helper
@@ -105,7 +106,8 @@ ELEMENTWISE = [
      "one of the same width", "BitCast", [X], {"to": 7, "opset": 26}),
     (5, "it casts to the element type number 99, which Divisi does not "
         "support; "
-        "export the model with booleans, integers of 4 to 64 bits, or floats",
+        "export the model with booleans, integers of 2 to 64 bits, or floats "
+        "of 4 to 64",
      "Cast", [X], {"to": 99}),
     (5, "it is in training mode; export the model for inference", "Dropout",
      [X, floats(0.5)[0], np.array(True)], {}),
@@ -123,8 +125,12 @@ ORDER = [
      "TensorScatter", [X, (2, 1)], {"axis": 0, "opset": 24}),
     (4, "a scale or zero point of shape [2] does not fit a tensor of shape "
      "[2, 3], axis 1 and blocks of 1", "QuantizeLinear", [X, (2,)], {}),
-    (5, "its result has the element type FLOAT4E2M1", "QuantizeLinear",
-     [X, floats(1)[0]], {"output_dtype": 23}),
+    (5, "its result has the element type COMPLEX64", "QuantizeLinear",
+     [X, floats(1)[0]], {"output_dtype": 14}),
+    (4, "its result has elements of type f8e8m0; expected 'output_dtype' "
+     "FLOAT, FLOAT16 or BFLOAT16", "DequantizeLinear",
+     [np.zeros((2, 3), np.uint8), np.ones((), ml_dtypes.float8_e8m0fnu)],
+     {"opset": 24}),
     (4, "an image of shape [2, 3] does not fit a kernel of shape [2, 3] in "
      "1 groups", "ConvTranspose", [X, X], {}),
     (4, "pads [4, 0] and [3, 0] crop more than there is", "ConvTranspose",

@@ -1,4 +1,5 @@
-"""int4, uint4 and floats of eight bits, as ml_dtypes and ONNX have them.
+"""Integers of 2 and 4 bits and floats of 4 and 8, as ml_dtypes and ONNX have
+them.
 
 Conversions are compared without tolerance: every code, every point between two
 of them, and what lies beside it.
@@ -15,9 +16,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 TOOL = Path(os.environ["DIVISI_BUILD"]) / "bin" / "divisi"
-FLOATS = {"e4m3fn": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
-NIBBLES = {"int4": ml_dtypes.int4, "uint4": ml_dtypes.uint4}
-STORED = {**FLOATS, **NIBBLES}
+FLOATS = {"e4m3fn": ml_dtypes.float8_e4m3fn,
+          "e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "e5m2": ml_dtypes.float8_e5m2,
+          "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+          "e2m1": ml_dtypes.float4_e2m1fn}
+INTEGERS = {"int4": ml_dtypes.int4, "uint4": ml_dtypes.uint4,
+            "int2": ml_dtypes.int2, "uint2": ml_dtypes.uint2}
+STORED = {**FLOATS, "e8m0": ml_dtypes.float8_e8m0fnu, **INTEGERS}
 
 
 def info(name, array):
@@ -30,7 +35,7 @@ def save(folder, nodes, inputs, outputs, weights=(), **settings):
         nodes, "g", [info(*pair) for pair in inputs.items()],
         [info(*pair) for pair in outputs.items()], list(weights))
     onnx.save(helper.make_model(
-        graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)]),
+        graph, ir_version=13, opset_imports=[helper.make_opsetid("", 25)]),
         folder / "m.onnx", **settings)
     np.savez(folder / "x.npz", **inputs)
     np.savez(folder / "y.npz", **outputs)
@@ -59,9 +64,15 @@ def casts(folder, x, wanted):
     check(folder, "--devices", "1")
 
 
+def codes_of(dtype):
+    """All of a float type."""
+    count = 16 if dtype is ml_dtypes.float4_e2m1fn else 256
+    return np.arange(count, dtype=np.uint8).view(dtype)
+
+
 @pytest.mark.parametrize("name", FLOATS)
 def test_all_codes_of_floats(tmp_path, name):
-    codes = np.arange(256, dtype=np.uint8).view(FLOATS[name])
+    codes = codes_of(FLOATS[name])
     casts(tmp_path, codes, [
         (codes.astype(t), {})
         for t in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16)])
@@ -92,28 +103,71 @@ def saturated(x, dtype):
 @pytest.mark.parametrize("name", FLOATS)
 def test_all_midpoints_of_floats(tmp_path, name, source):
     dtype = FLOATS[name]
-    x = between(np.arange(256, dtype=np.uint8).view(dtype))
+    x = between(codes_of(dtype))
     with np.errstate(over="ignore"):
         x = x.astype(source)
+    wanted = [(saturated(x.astype(np.float32), dtype), {})]
+    if name != "e2m1":  # which saturates always
+        wanted += [(x.astype(np.float32).astype(dtype), {"saturate": 0})]
+    casts(tmp_path, x, wanted)
+
+
+def powers(x, mode, saturates):
+    """x as powers of 2, by their definition; NaN for what is out of range."""
+    x = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        down = 2.0 ** np.floor(np.log2(x))
+        up = np.where(down < x, down * 2, down)
+        power = {"up": up, "down": down,
+                 "nearest": np.where(x >= down * 1.5, up, down)}[mode]
+    is_out = ~((x >= 2.0 ** -127) & (x <= 2.0 ** 127))
+    bound = np.where(x >= 0, np.clip(power, 2.0 ** -127, 2.0 ** 127), np.nan)
+    return np.where(is_out & (not saturates), np.nan, bound).astype(
+        STORED["e8m0"])
+
+
+@pytest.mark.parametrize("source", [np.float32, np.float64, np.float16])
+def test_powers_of_two(tmp_path, source):
+    whole = 2.0 ** np.arange(-130, 128)
+    x = np.concatenate([whole, whole * 1.5, np.nextafter(whole, np.inf),
+                        np.nextafter(whole * 1.5, 0), [0.0, np.inf, np.nan]])
+    with np.errstate(over="ignore"):
+        x = np.unique(x.astype(np.float32).astype(source))
     casts(tmp_path, x, [
-        (saturated(x.astype(np.float32), dtype), {}),
-        (x.astype(np.float32).astype(dtype), {"saturate": 0})])
+        (powers(x, mode, saturate), {"saturate": saturate, "round_mode": mode})
+        for mode in ("up", "down", "nearest") for saturate in (0, 1)])
+    codes = np.arange(256, dtype=np.uint8).view(STORED["e8m0"])
+    casts(tmp_path, codes, [(codes.astype(source), {})])
 
 
-@pytest.mark.parametrize("name", NIBBLES)
-def test_integers_of_four_bits(tmp_path, name):
+def test_another_rounding_is_refused(tmp_path):
+    x = np.ones(3, np.float32)
+    save(tmp_path, [helper.make_node("Cast", ["x"], ["y"], "it", to=24,
+                                     round_mode="sideways")],
+         {"x": x}, {"y": x.astype(STORED["e8m0"])})
+    done = divisi(tmp_path, "plan", "m.onnx", "--devices", "1")
+    assert done.returncode == 4, done.stderr
+    assert ("attribute 'round_mode' is \"sideways\", expected \"up\", "
+            "\"down\" or \"nearest\"") in done.stderr
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_of_few_bits(tmp_path, name):
+    count = 1 << int(name[-1])
     x = np.arange(-40, 40)
+    # Those of the type are the same modulo its count of values.
+    codes = (x % count).astype(np.uint8).view(INTEGERS[name])
     for source in (np.float32, np.int8, np.int64):
-        given = x.astype(source)
-        casts(tmp_path, given, [(given.astype(NIBBLES[name]), {})])
-    codes = np.arange(16).astype(NIBBLES[name])
+        casts(tmp_path, x.astype(source), [(codes, {})])
+    codes = np.arange(count, dtype=np.uint8).view(INTEGERS[name])
     casts(tmp_path, codes, [(codes.astype(t), {}) for t in (
         np.int8, np.uint8, np.int64, np.float32, np.float16, np.bool_)])
 
 
 def values_of(dtype, *shape):
     random = np.random.default_rng(0)
-    return random.integers(0, 8, shape).astype(dtype)
+    count = 4 if np.dtype(dtype).name.endswith("int2") else 8
+    return random.integers(0, count, shape).astype(dtype)
 
 
 @pytest.mark.sample("name", ("stored", "devices"))
@@ -124,6 +178,7 @@ def test_weights_and_movement(tmp_path, name, stored, devices):
     """Weights in every form, moved with inputs of their type, and cast."""
     dtype = STORED[name]
     w, x = values_of(dtype, 5, 9), values_of(dtype, 5, 9)
+    one = np.array(1).astype(dtype)
     weight = numpy_helper.from_array(w, "w")
     if stored == "typed":
         weight = helper.make_tensor("w", weight.data_type, w.shape,
@@ -132,12 +187,14 @@ def test_weights_and_movement(tmp_path, name, stored, devices):
     nodes = [
         helper.make_node("Transpose", ["w"], ["t"]),
         helper.make_node("Reshape", ["t", "shape"], ["r"]),
-        helper.make_node("Pad", ["x", "pads"], ["p"]),
+        helper.make_node("Pad", ["x", "pads", "one"], ["p"]),
         helper.make_node("Cast", ["r"], ["f"], to=TensorProto.FLOAT)]
     save(tmp_path, nodes, {"x": x},
-         {"r": w.T.reshape(3, 15), "p": np.pad(x, ((0, 1), (1, 0))),
+         {"r": w.T.reshape(3, 15),
+          "p": np.pad(x, ((0, 1), (1, 0)), constant_values=one),
           "f": w.T.reshape(3, 15).astype(np.float32)},
-         [weight, numpy_helper.from_array(np.array([3, 15]), "shape"),
+         [weight, numpy_helper.from_array(one, "one"),
+          numpy_helper.from_array(np.array([3, 15]), "shape"),
           numpy_helper.from_array(np.array([0, 1, 1, 0]), "pads")],
          **({"save_as_external_data": True, "location": "w.bin",
              "size_threshold": 0} if stored == "external" else {}))
@@ -173,11 +230,8 @@ def test_a_missing_file_of_packed_weights_is_said(tmp_path):
 
 
 # What Divisi does not have, by ONNX's number.
-REFUSED = {"STRING": 8, "COMPLEX64": 14, "COMPLEX128": 15,
-           "FLOAT8E4M3FNUZ": 18, "FLOAT8E5M2FNUZ": 20, "FLOAT4E2M1": 23,
-           "FLOAT8E8M0": 24, "UINT2": 25, "INT2": 26}
-ADVICE = ("booleans, integers of 4 to 64 bits, or floats (of 8 bits "
-          "FLOAT8E4M3FN and FLOAT8E5M2)")
+REFUSED = {"STRING": 8, "COMPLEX64": 14, "COMPLEX128": 15}
+ADVICE = "booleans, integers of 2 to 64 bits, or floats of 4 to 64 bits"
 
 
 def refusal(folder, nodes, elements=1, weights=()):

@@ -164,8 +164,7 @@ def test_a_branch_that_is_not_taken_may_hold_anything(refused):
             weights=[numpy_helper.from_array(np.array(True), "b")], code=0)
 
 
-KNOWN = ("booleans, integers of 4 to 64 bits, or floats (of 8 bits "
-         "FLOAT8E4M3FN and FLOAT8E5M2)")
+KNOWN = "booleans, integers of 2 to 64 bits, or floats of 4 to 64 bits"
 
 
 def test_element_types_of_inputs_and_initializers(refused):

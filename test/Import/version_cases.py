@@ -89,7 +89,9 @@ def draw(kind, shape, low=-4, high=4, seed=""):
     if kind == bool:
         return random.integers(0, 2, shape).astype(bool)
     if is_float(kind):
-        return np.asarray(random.uniform(low, high, shape)).astype(kind)
+        values = np.asarray(random.uniform(low, high, shape))
+        return (np.abs(values) if kind.name == "float8_e8m0fnu" else
+                values).astype(kind)
     limits = ml_dtypes.iinfo(kind)
     return np.asarray(random.integers(
         max(int(np.ceil(low)), int(limits.min)),
@@ -144,8 +146,9 @@ def read_kinds(schema, text):
     names = [each.removeprefix("tensor(").removesuffix(")") for each in texts
              if each.startswith("tensor(")]
     names = [{"float": "float32", "double": "float64",
-              "float8e4m3fn": "float8_e4m3fn",
-              "float8e5m2": "float8_e5m2"}.get(name, name) for name in names]
+              "float4e2m1": "float4_e2m1fn", "float8e8m0": "float8_e8m0fnu",
+              }.get(name, name.replace("float8e", "float8_e"))
+             for name in names]
     return sorted((kind for kind in TYPES if kind.name in names),
                   key=lambda kind: kind.name)
 

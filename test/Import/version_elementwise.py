@@ -3,8 +3,9 @@ products."""
 
 import itertools
 
+import ml_dtypes
 import numpy as np
-from node_cases import onnx_type
+from node_cases import PACKED, onnx_type
 from onnx import helper
 from version_cases import KINDS, kinds_of, of
 
@@ -159,10 +160,13 @@ def clip(op):
 def castable(op, target):
     """Values that every implementation casts alike."""
     target = np.dtype(target)
-    small = op.type.name in ("int4", "uint4") or target.name in ("int4",
-                                                                 "uint4")
-    low = 0 if target.name[0] == "u" or target == bool else -4
-    return op.values(3, 4, low=low, high=7 if small else 100)
+    kinds = {op.type, target}
+    is_power = "float8_e8m0fnu" in {kind.name for kind in kinds}
+    low = 1 if is_power else 0 if target.name[0] == "u" or target == bool \
+        else -2 if any("int2" in kind.name for kind in kinds) else -4
+    high = min([100] + [7 if "4" in kind.name else int(ml_dtypes.iinfo(kind).max)
+                        for kind in kinds & PACKED])
+    return op.values(3, 4, low=low, high=high)
 
 
 @of("Cast")
@@ -176,7 +180,8 @@ def cast(op):
             # ONNX Runtime takes a -0 of 8 bits for true.
             yield [special(op)[:4] if target == bool else special(op)], \
                 {"to": to}
-        if op.has("saturate") and "float8" in target.name and op.is_float:
+        if op.has("saturate") and "float8" in target.name and op.is_float and \
+                target.name != "float8_e8m0fnu":
             wide = op.values(3, 4, low=-1000, high=1000)
             for saturate in (0, 1):
                 yield [wide], {"to": to, "saturate": saturate}
@@ -198,7 +203,7 @@ def cast_like(op):
 def bit_cast(op):
     for target in KINDS:
         if target.itemsize == op.type.itemsize and \
-                "int4" not in target.name + op.type.name and target != bool:
+                not {target, op.type} & PACKED and target != bool:
             yield [op.values(3, 4)], {"to": onnx_type(np.zeros(1, target))}
 
 

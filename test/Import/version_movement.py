@@ -356,8 +356,9 @@ def center_crop_pad(op):
 
 def small(name):
     return [kind for kind in KINDS if kind.name in (
-        "int8", "uint8", "int16", "uint16", "int4", "uint4", "float8_e4m3fn",
-        "float8_e5m2")]
+        "int8", "uint8", "int16", "uint16", "int2", "uint2", "int4", "uint4",
+        "float4_e2m1fn", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+        "float8_e5m2fnuz")]
 
 
 @of("QuantizeLinear")
@@ -366,7 +367,7 @@ def quantize(op):
     scale = np.array(0.25 if is_float(scale_type) else 2).astype(scale_type)
     x = op.values(4, 6, low=-20, high=20)
     for kind in small(op):
-        top = 0 if "float8" in kind.name else 5
+        top = 0 if "float" in kind.name else 5
         zero = draw(kind, (), top and 1, top, kind.name)
         yield [x, scale, zero], {}
         if op.has("axis"):

@@ -40,7 +40,8 @@ BATCH = 150
 RIGHT, DIFFERS, UNSUPPORTED = 0, 8, 5
 HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 # Types that NumPy lacks.
-EXTRA_TYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+EXTRA_TYPES = ("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+               "float8_e5m2fnuz")
 IN_ANOTHER_TYPE = "ONNX Runtime in another type"
 INTEGERS = [kind for kind in node_cases.TYPES if kind.kind in "iub"]
 # Operators for which onnx's evaluator rounds in its own way, or fails.
@@ -84,9 +85,9 @@ def as_ort(value):
 
 def by_runtime(case):
     """The outputs of ONNX Runtime; raises where it has no kernel. What takes
-    half a byte is given as an initializer, which is packed."""
+    less than a byte is given as an initializer, which is packed."""
     packed = {i for i, value in enumerate(case.inputs)
-              if value is not None and "int4" in value.dtype.name}
+              if value is not None and value.dtype in node_cases.PACKED}
     case = replace(case, constants=case.constants | packed)
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 4
@@ -95,7 +96,8 @@ def by_runtime(case):
     session = onnxruntime.InferenceSession(
         node_cases.join([case], with_outputs=False).SerializeToString(),
         settings)
-    if any("int4" in output.type for output in session.get_outputs()):
+    if any(re.search("int[24]|float4", output.type)
+           for output in session.get_outputs()):
         raise NotImplementedError("unpacking")
     feeds = node_cases.feeds([case])
     if any(value.dtype.name in EXTRA_TYPES for value in feeds.values()):

@@ -64,9 +64,10 @@ static constexpr DType types[] = {
     DType::F64, DType::F32, DType::I8,  DType::I16, DType::I32, DType::I64,
     DType::U8,  DType::U16, DType::U32, DType::U64, DType::Bool};
 /// In which nothing is computed further: each part of the reference rounds.
-static constexpr DType lastTypes[] = {DType::F16,      DType::BF16,
-                                      DType::I4,       DType::U4,
-                                      DType::F8E4M3FN, DType::F8E5M2};
+static constexpr DType lastTypes[] = {
+    DType::F16,        DType::BF16,   DType::I2,         DType::U2,
+    DType::I4,         DType::U4,     DType::F4E2M1,     DType::F8E4M3FN,
+    DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ, DType::F8E8M0};
 
 TypedRegion::TypedRegion(Random &random) : random_(random) {
   call_.op = std::string(fusedOp);
@@ -176,7 +177,7 @@ void TypedRegion::addSelect() {
 
 void TypedRegion::addCast(DType to) {
   Attributes attributes;
-  if (to == DType::F8E4M3FN || to == DType::F8E5M2) {
+  if (isFloatType(to) && bitWidth(to) == 8) {
     attributes.set("saturate", draw(random_, 0, 1));
   }
   addPart("nn.cast", {last_}, to, std::move(attributes));

@@ -15,7 +15,12 @@ TYPES = {"double": "f8", "float": "f4", "float16": "f2", "int8": "i1",
          "uint16": "u2", "uint32": "u4", "uint64": "u8", "bool": "?",
          "bfloat16": ml_dtypes.bfloat16, "int4": ml_dtypes.int4,
          "uint4": ml_dtypes.uint4, "float8e4m3fn": ml_dtypes.float8_e4m3fn,
-         "float8e5m2": ml_dtypes.float8_e5m2}
+         "float8e5m2": ml_dtypes.float8_e5m2, "int2": ml_dtypes.int2,
+         "uint2": ml_dtypes.uint2,
+         "float8e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+         "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+         "float8e8m0": ml_dtypes.float8_e8m0fnu,
+         "float4e2m1": ml_dtypes.float4_e2m1fn}
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +38,16 @@ def transposing(folder):
 
 def values(kind):
     random = np.random.default_rng(3)
-    bits = random.integers(-7, 8, (3, 4))
     kind = np.dtype(kind)
-    return np.abs(bits).astype(kind) if kind.kind == "u" or \
-        kind == ml_dtypes.uint4 else bits.astype(kind)
+    most = 1 if "int2" in kind.name else 7
+    bits = random.integers(-most, most + 1, (3, 4))
+    return np.abs(bits).astype(kind) if kind.name.startswith("u") or \
+        kind == ml_dtypes.float8_e8m0fnu else bits.astype(kind)
+
+
+def is_small(kind):
+    """Whether it is an integer of less than a byte."""
+    return np.dtype(kind).name in ("int2", "uint2", "int4", "uint4")
 
 
 def test_every_type_goes_in_and_comes_out(transposing):
@@ -51,7 +62,7 @@ def test_every_type_can_be_written_to_an_array_of_the_caller(transposing):
     given = {f"x{i}": values(kind) for i, kind in enumerate(TYPES.values())}
     out = {f"y{i}": np.zeros((4, 3), kind)
            for i, kind in enumerate(TYPES.values())
-           if "int4" not in np.dtype(kind).name}
+           if not is_small(kind)}
     results = transposing.run(given, out=out)
     for name, array in out.items():
         assert results[name] is array
@@ -66,11 +77,14 @@ def test_every_type_of_another_array_is_refused(transposing):
             transposing.run(*given[:i], other, *given[i + 1:])
 
 
-def test_four_bits_are_not_written_to_an_array_of_the_caller(transposing):
+@pytest.mark.parametrize("name, bits", [("int4", 4), ("uint2", 2)])
+def test_few_bits_are_not_written_to_an_array_of_the_caller(transposing, name,
+                                                            bits):
     given = [values(kind) for kind in TYPES.values()]
-    name = f"y{list(TYPES).index('int4')}"
-    with pytest.raises(divisi.InvalidError, match="4 bits cannot be written"):
-        transposing.run(*given, out={name: np.zeros((4, 3), ml_dtypes.int4)})
+    out = {f"y{list(TYPES).index(name)}": np.zeros((4, 3), TYPES[name])}
+    with pytest.raises(divisi.InvalidError,
+                       match=f"{bits} bits cannot be written"):
+        transposing.run(*given, out=out)
 
 
 def test_without_ml_dtypes_arrays_hold_bits(transposing, monkeypatch):
@@ -80,7 +94,7 @@ def test_without_ml_dtypes_arrays_hold_bits(transposing, monkeypatch):
         session = divisi.Session(divisi.load(transposing.artifact.path))
         given = [values(kind) for kind in TYPES.values()]
         for i, kind in enumerate(TYPES.values()):
-            if "int4" in np.dtype(kind).name:
+            if is_small(kind):
                 given[i] = given[i].astype(session.artifact.entry().inputs[
                     i].dtype)
             elif hasattr(ml_dtypes, np.dtype(kind).name):

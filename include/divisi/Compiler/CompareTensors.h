@@ -26,8 +26,10 @@ namespace divisi {
 ///   f32     1e-4                          1e-3
 ///   f16     2e-3                          1e-2
 ///   bf16    1.6e-2                        5e-2
-///   e4m3fn  3e-2                          1.25e-1 (the next number)
+///   e4m3    3e-2                          1.25e-1 (the next number)
 ///   e5m2    6e-2                          2.5e-1
+///   e2m1    1.2e-1                        5e-1
+///   e8m0    2.5e-1                        1
 ///
 /// Elements of other types, the prime field among them, are equal or not.
 ///

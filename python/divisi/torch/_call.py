@@ -20,7 +20,8 @@ _TYPES = {
     torch.int32: (0, 32), torch.int64: (0, 64), torch.uint8: (1, 8),
     torch.uint16: (1, 16), torch.uint32: (1, 32), torch.uint64: (1, 64),
     torch.bool: (6, 8), torch.float8_e4m3fn: (10, 8),
-    torch.float8_e5m2: (12, 8),
+    torch.float8_e4m3fnuz: (11, 8), torch.float8_e5m2: (12, 8),
+    torch.float8_e5m2fnuz: (13, 8),
 }
 _DTYPES = {kind: dtype for dtype, kind in _TYPES.items()}
 

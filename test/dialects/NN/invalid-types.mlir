@@ -2,7 +2,7 @@
 // RUN: divisi-opt %s --split-input-file --verify-diagnostics
 
 func.func @no_arithmetic(%x: tensor<4xi4>) {
-  // expected-error @+1 {{must be statically shaped tensor of number (not i4, ui4 or f8, which are only stored: cast to one) values, but got 'tensor<4xi4>'}}
+  // expected-error @+1 {{must be statically shaped tensor of number (not i2, i4, f4 or f8, which are only stored: cast to one) values, but got 'tensor<4xi4>'}}
   %0 = nn.add %x, %x : (tensor<4xi4>, tensor<4xi4>) -> tensor<4xi4>
   return
 }
@@ -10,7 +10,7 @@ func.func @no_arithmetic(%x: tensor<4xi4>) {
 // -----
 
 func.func @no_functions(%x: tensor<4xf8E5M2>) {
-  // expected-error @+1 {{must be statically shaped tensor of float (not i4, ui4 or f8, which are only stored: cast to one) values, but got 'tensor<4xf8E5M2>'}}
+  // expected-error @+1 {{must be statically shaped tensor of float (not i2, i4, f4 or f8, which are only stored: cast to one) values, but got 'tensor<4xf8E5M2>'}}
   %0 = nn.exp %x : (tensor<4xf8E5M2>) -> tensor<4xf8E5M2>
   return
 }
@@ -18,7 +18,7 @@ func.func @no_functions(%x: tensor<4xf8E5M2>) {
 // -----
 
 func.func @no_order(%x: tensor<4xf8E4M3FN>) {
-  // expected-error @+1 {{must be statically shaped tensor of number or boolean (not i4, ui4 or f8, which are only stored: cast to one) values, but got 'tensor<4xf8E4M3FN>'}}
+  // expected-error @+1 {{must be statically shaped tensor of number or boolean (not i2, i4, f4 or f8, which are only stored: cast to one) values, but got 'tensor<4xf8E4M3FN>'}}
   %0 = nn.compare %x, %x {predicate = "lt"}
       : (tensor<4xf8E4M3FN>, tensor<4xf8E4M3FN>) -> tensor<4xi1>
   return
@@ -27,7 +27,7 @@ func.func @no_order(%x: tensor<4xf8E4M3FN>) {
 // -----
 
 func.func @no_reduction(%x: tensor<4xui4>) {
-  // expected-error @+1 {{must be statically shaped tensor of number or boolean (not i4, ui4 or f8, which are only stored: cast to one) values, but got 'tensor<4xui4>'}}
+  // expected-error @+1 {{must be statically shaped tensor of number or boolean (not i2, i4, f4 or f8, which are only stored: cast to one) values, but got 'tensor<4xui4>'}}
   %0 = nn.reduce %x {kind = "max", axes = array<i64: 0>}
       : (tensor<4xui4>) -> tensor<ui4>
   return
@@ -36,7 +36,7 @@ func.func @no_reduction(%x: tensor<4xui4>) {
 // -----
 
 func.func @no_bits(%x: tensor<4xi4>) {
-  // expected-error @+1 {{must be statically shaped tensor of 1-bit signless integer or integer (not i4, ui4 or f8, which are only stored: cast to one) values, but got 'tensor<4xi4>'}}
+  // expected-error @+1 {{must be statically shaped tensor of 1-bit signless integer or integer (not i2, i4, f4 or f8, which are only stored: cast to one) values, but got 'tensor<4xi4>'}}
   %0 = nn.not %x : (tensor<4xi4>) -> tensor<4xi4>
   return
 }
@@ -52,9 +52,9 @@ func.func @no_sums(%x: tensor<4x8xi4>, %i: tensor<2xi64>, %u: tensor<2x8xi4>) {
 
 // -----
 
-func.func @other_floats_of_eight_bits(%x: tensor<4xf8E4M3FNUZ>) {
-  // expected-error @+1 {{must be statically shaped tensor of element values, but got 'tensor<4xf8E4M3FNUZ>'}}
-  %0 = nn.cast %x : (tensor<4xf8E4M3FNUZ>) -> tensor<4xf32>
+func.func @other_floats_of_eight_bits(%x: tensor<4xf8E4M3B11FNUZ>) {
+  // expected-error @+1 {{must be statically shaped tensor of element values, but got 'tensor<4xf8E4M3B11FNUZ>'}}
+  %0 = nn.cast %x : (tensor<4xf8E4M3B11FNUZ>) -> tensor<4xf32>
   return
 }
 

@@ -23,6 +23,21 @@ func.func @stored(%i: tensor<2xi64>, %u: tensor<4x8xf8E4M3FN>)
   %d = nn.constant dense<15> : tensor<2xui4>
   // CHECK: nn.constant dense<[4.480000e+02, -1.250000e-01]> : tensor<2xf8E4M3FN>
   %e = nn.constant dense<[448.0, -0.125]> : tensor<2xf8E4M3FN>
+  // CHECK: nn.constant dense<[-2, 1]> : tensor<2xi2>
+  %c2 = nn.constant dense<[-2, 1]> : tensor<2xi2>
+  // CHECK: nn.constant dense<3> : tensor<2xui2>
+  %d2 = nn.constant dense<3> : tensor<2xui2>
+  // CHECK: nn.constant dense<[6.000000e+00, -5.000000e-01]> : tensor<2xf4E2M1FN>
+  %e4 = nn.constant dense<[6.0, -0.5]> : tensor<2xf4E2M1FN>
+  // CHECK: nn.constant dense<[2.400000e+02, -1.250000e-01]> : tensor<2xf8E4M3FNUZ>
+  %eu = nn.constant dense<[240.0, -0.125]> : tensor<2xf8E4M3FNUZ>
+  // CHECK: nn.constant dense<[5.734400e+04, -1.250000e-01]> : tensor<2xf8E5M2FNUZ>
+  %fu = nn.constant dense<[57344.0, -0.125]> : tensor<2xf8E5M2FNUZ>
+  // CHECK: nn.constant dense<[2.000000e+00, 1.250000e-01]> : tensor<2xf8E8M0FNU>
+  %p2 = nn.constant dense<[2.0, 0.125]> : tensor<2xf8E8M0FNU>
+  // CHECK: nn.cast {{.*}} {saturate = false} : {{.*}} -> tensor<2xf8E8M0FNU>
+  %q2 = nn.cast %eu {saturate = false}
+      : (tensor<2xf8E4M3FNUZ>) -> tensor<2xf8E8M0FNU>
   // CHECK: nn.scatter {{.*}} -> tensor<4x8xf8E4M3FN>
   %s = nn.read @state : tensor<4x8xf8E4M3FN>
   %v = nn.slice %u {starts = array<i64: 0, 0>, limits = array<i64: 2, 8>,

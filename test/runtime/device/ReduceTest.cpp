@@ -97,7 +97,8 @@ TEST(ReduceTest, everyKindOfEveryTypeThatHasIt) {
             -5);
   EXPECT_EQ(findCombine(DType::Field, ReduceKind::And), nullptr);
   // What is stored only is in one part, and zeros are in the others.
-  for (DType type : {DType::I4, DType::U4, DType::F8E4M3FN, DType::F8E5M2}) {
+  for (DType type : {DType::I2, DType::U4, DType::F4E2M1, DType::F8E4M3FN,
+                     DType::F8E5M2FNUZ, DType::F8E8M0}) {
     EXPECT_EQ(combineTwo(type, ReduceKind::Or, uint8_t(0), uint8_t(0xfe)),
               0xfe);
     EXPECT_EQ(findCombine(type, ReduceKind::Sum), nullptr);

@@ -259,8 +259,10 @@ TEST(NpyTest, aByteOfNoTypeIsWhatMlDtypesWrites) {
 
 TEST(NpyTest, whatIsStoredOnlyIsWrittenAsBytes) {
   std::string path = temporaryPath("stored.npy");
-  for (DType type : {DType::I4, DType::U4, DType::F8E4M3FN, DType::F8E5M2}) {
-    std::byte bytes[] = {std::byte(0), std::byte(1), std::byte(7)};
+  for (DType type :
+       {DType::I4, DType::U4, DType::U2, DType::F4E2M1, DType::F8E4M3FN,
+        DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ, DType::F8E8M0}) {
+    std::byte bytes[] = {std::byte(0), std::byte(1), std::byte(3)};
     auto tensor = HostTensor::copyOf(type, {3}, bytes);
     ASSERT_TRUE(tensor);
     ASSERT_TRUE(writeNpy(path, *tensor).isOk());
@@ -319,66 +321,6 @@ TEST(NpyTest, saysWhatIsWrong) {
     EXPECT_EQ(tensor.status().code(), c.code);
     EXPECT_THAT(tensor.status().message(), HasSubstr(c.message));
   }
-}
-
-TEST(OnnxTensorTest, readsRawAndTypedData) {
-  // dims: 2 (field 1), data_type: 6 = int32, name "x" (8), raw_data (9).
-  std::string raw("\x08\x02\x10\x06\x42\x01x\x4a\x08\x01\0\0\0\xff\xff\xff\xff",
-                  17);
-  auto tensor = parseOnnxTensor(bytesOf(raw));
-  ASSERT_TRUE(tensor) << tensor.status().message();
-  EXPECT_EQ(tensor->name(), "x");
-  EXPECT_THAT(tensor->as<int32_t>(), ElementsAre(1, -1));
-  // The same in int32_data (5), packed, as a boolean tensor (9).
-  std::string typed("\x08\x02\x10\x09\x2a\x02\x00\x07", 8);
-  tensor = parseOnnxTensor(bytesOf(typed));
-  ASSERT_TRUE(tensor) << tensor.status().message();
-  EXPECT_THAT(tensor->as<uint8_t>(), ElementsAre(0, 1));
-}
-
-TEST(OnnxTensorTest, readsTwoElementsOfAByte) {
-  // dims: 3, data_type: 22 = int4, raw_data; then the same in int32_data.
-  for (const char *message : {"\x08\x03\x10\x16\x4a\x02\x8f\x07",
-                              "\x08\x03\x10\x16\x2a\x03\x8f\x01\x07"}) {
-    auto tensor = parseOnnxTensor(bytesOf(std::string(message)));
-    ASSERT_TRUE(tensor) << tensor.status().message();
-    EXPECT_EQ(tensor->type(), DType::I4);
-    EXPECT_THAT(tensor->toInts(), ElementsAre(-1, -8, 7));
-  }
-  // uint4, and a byte too many.
-  auto tensor =
-      parseOnnxTensor(bytesOf(std::string("\x08\x01\x10\x15\x4a\x01\x0f")));
-  ASSERT_TRUE(tensor) << tensor.status().message();
-  EXPECT_THAT(tensor->toInts(), ElementsAre(15));
-  tensor =
-      parseOnnxTensor(bytesOf(std::string("\x08\x02\x10\x15\x4a\x02\x01\x01")));
-  ASSERT_FALSE(tensor);
-  EXPECT_THAT(tensor.status().message(),
-              HasSubstr("got 2 bytes for an ONNX tensor u4[2], expected 1"));
-}
-
-TEST(OnnxTensorTest, readsFloatsOfEightBits) {
-  // float8e4m3fn and float8e5m2, raw and typed.
-  for (const char *message :
-       {"\x08\x01\x10\x11\x4a\x01\x38", "\x08\x01\x10\x11\x2a\x01\x38",
-        "\x08\x01\x10\x13\x4a\x01\x3c"}) {
-    auto tensor = parseOnnxTensor(bytesOf(std::string(message)));
-    ASSERT_TRUE(tensor) << tensor.status().message();
-    EXPECT_EQ(tensor->floatAt(0), 1);
-  }
-}
-
-TEST(OnnxTensorTest, saysWhatIsWrong) {
-  auto cut =
-      parseOnnxTensor(bytesOf(std::string("\x08\x02\x10\x01\x4a\x09", 6)));
-  ASSERT_FALSE(cut);
-  EXPECT_THAT(cut.status().message(), HasSubstr("not an ONNX tensor"));
-  auto strings = parseOnnxTensor(bytesOf(std::string("\x10\x08", 2)));
-  ASSERT_FALSE(strings);
-  EXPECT_EQ(strings.status().code(), ExitCode::Unsupported);
-  auto few = parseOnnxTensor(bytesOf(std::string("\x08\x02\x10\x01", 4)));
-  ASSERT_FALSE(few);
-  EXPECT_THAT(few.status().message(), HasSubstr("got 0 bytes"));
 }
 
 /// An ONNX tensor without dims: one byte.

@@ -16,14 +16,16 @@
 //   bf16        BFloat         float
 //   i8 ...      int8_t ...     the same; sums and products wrap
 //   bool        Flag           bool
-//   i4          Int4           int8_t
-//   u4          UInt4          uint8_t
+//   i4, i2      Int4, Int2     int8_t
+//   u4, u2      UInt4, UInt2   uint8_t
 //   f8e4m3fn    Float8E4M3FN   float
-//   f8e5m2      Float8E5M2     float
+//   f8e5m2 ...  Float8E5M2 ... float
+//   f4e2m1      Float4E2M1     float
 //   field       FieldElement   the same
 //
 // An element has at least a byte: two of i4 share one in files of ONNX, but not
-// in memory. Nothing computes in i4, u4 and f8: they are moved and converted.
+// in memory. Nothing computes in integers of less than 8 bits, f4 and f8: they
+// are moved and converted.
 //
 // So a function of elements is written once, on the type that is computed with:
 //
@@ -62,12 +64,16 @@ template <> struct ComputedAs<BFloat> {
   using Type = float; ///< Exact.
 };
 /// In f32.
-template <int mantissaBits, bool hasInfinity>
-struct ComputedAs<Float8<mantissaBits, hasInfinity>> {
+template <MinifloatFormat format> struct ComputedAs<Minifloat<format>> {
+  using Type = float; ///< Exact.
+};
+/// In f32.
+template <> struct ComputedAs<Float8E8M0> {
   using Type = float; ///< Exact.
 };
 /// In the byte that holds it.
-template <typename Value> struct ComputedAs<Nibble<Value>> {
+template <typename Value, int bits>
+struct ComputedAs<SmallInteger<Value, bits>> {
   using Type = Value; ///< Exact.
 };
 /// As the language does.
@@ -82,17 +88,21 @@ template <typename T> Computed<T> load(T element) {
   return Computed<T>(element);
 }
 
-/// Whether it is a float in a byte.
+/// Whether it is a float of eight bits or fewer.
 template <typename T>
-constexpr bool isFloat8 =
-    std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
-/// Whether it is an integer in four bits.
-template <typename T>
-constexpr bool isNibble = std::is_same_v<T, Int4> || std::is_same_v<T, UInt4>;
+constexpr bool isMinifloat = std::is_same_v<T, Float8E8M0>;
+/// Those with a sign.
+template <MinifloatFormat format>
+constexpr bool isMinifloat<Minifloat<format>> = true;
+/// Whether it is an integer of less than eight bits.
+template <typename T> constexpr bool isSmallInteger = false;
+/// Of that many.
+template <typename Value, int bits>
+constexpr bool isSmallInteger<SmallInteger<Value, bits>> = true;
 /// Whether it is a float that is computed in f32 and rounded then.
 template <typename T>
 constexpr bool isNarrowFloat =
-    std::is_same_v<T, Half> || std::is_same_v<T, BFloat> || isFloat8<T>;
+    std::is_same_v<T, Half> || std::is_same_v<T, BFloat> || isMinifloat<T>;
 /// Whether it is a float of any width.
 template <typename T>
 constexpr bool isFloat = std::is_floating_point_v<T> || isNarrowFloat<T>;
@@ -101,24 +111,30 @@ template <typename T> constexpr bool isField = std::is_same_v<T, FieldElement>;
 
 /// The DType of T.
 template <typename T> constexpr DType typeOf() {
-  return std::is_same_v<T, double>         ? DType::F64
-         : std::is_same_v<T, float>        ? DType::F32
-         : std::is_same_v<T, Half>         ? DType::F16
-         : std::is_same_v<T, BFloat>       ? DType::BF16
-         : std::is_same_v<T, int8_t>       ? DType::I8
-         : std::is_same_v<T, int16_t>      ? DType::I16
-         : std::is_same_v<T, int32_t>      ? DType::I32
-         : std::is_same_v<T, int64_t>      ? DType::I64
-         : std::is_same_v<T, uint8_t>      ? DType::U8
-         : std::is_same_v<T, uint16_t>     ? DType::U16
-         : std::is_same_v<T, uint32_t>     ? DType::U32
-         : std::is_same_v<T, uint64_t>     ? DType::U64
-         : std::is_same_v<T, Int4>         ? DType::I4
-         : std::is_same_v<T, UInt4>        ? DType::U4
-         : std::is_same_v<T, Float8E4M3FN> ? DType::F8E4M3FN
-         : std::is_same_v<T, Float8E5M2>   ? DType::F8E5M2
-         : isField<T>                      ? DType::Field
-                                           : DType::Bool;
+  return std::is_same_v<T, double>           ? DType::F64
+         : std::is_same_v<T, float>          ? DType::F32
+         : std::is_same_v<T, Half>           ? DType::F16
+         : std::is_same_v<T, BFloat>         ? DType::BF16
+         : std::is_same_v<T, int8_t>         ? DType::I8
+         : std::is_same_v<T, int16_t>        ? DType::I16
+         : std::is_same_v<T, int32_t>        ? DType::I32
+         : std::is_same_v<T, int64_t>        ? DType::I64
+         : std::is_same_v<T, uint8_t>        ? DType::U8
+         : std::is_same_v<T, uint16_t>       ? DType::U16
+         : std::is_same_v<T, uint32_t>       ? DType::U32
+         : std::is_same_v<T, uint64_t>       ? DType::U64
+         : std::is_same_v<T, Int4>           ? DType::I4
+         : std::is_same_v<T, UInt4>          ? DType::U4
+         : std::is_same_v<T, Float8E4M3FN>   ? DType::F8E4M3FN
+         : std::is_same_v<T, Float8E5M2>     ? DType::F8E5M2
+         : std::is_same_v<T, Int2>           ? DType::I2
+         : std::is_same_v<T, UInt2>          ? DType::U2
+         : std::is_same_v<T, Float4E2M1>     ? DType::F4E2M1
+         : std::is_same_v<T, Float8E4M3FNUZ> ? DType::F8E4M3FNUZ
+         : std::is_same_v<T, Float8E5M2FNUZ> ? DType::F8E5M2FNUZ
+         : std::is_same_v<T, Float8E8M0>     ? DType::F8E8M0
+         : isField<T>                        ? DType::Field
+                                             : DType::Bool;
 }
 
 /// What an operator may leave sums of many T in, so that partial ones are not
@@ -126,7 +142,8 @@ template <typename T> constexpr DType typeOf() {
 template <typename T>
 using SumTypeOf = std::conditional_t<
     isNarrowFloat<T>, float,
-    std::conditional_t<(std::is_integral_v<T> || isNibble<T>) && sizeof(T) < 4,
+    std::conditional_t<(std::is_integral_v<T> || isSmallInteger<T>) &&
+                           sizeof(T) < 4,
                        int32_t, T>>;
 
 //===----------------------------------------------------------------------===//
@@ -152,9 +169,14 @@ enum TypeSet : unsigned {
   Logical = Ints | Bools,
   /// What has an order, and is computed with.
   Comparable = Numbers | Bools,
+  SmallInts = typeBit(DType::I2) | typeBit(DType::U2) | typeBit(DType::I4) |
+              typeBit(DType::U4),
+  /// Floats of eight bits or fewer that have a sign.
+  Minifloats = typeBit(DType::F4E2M1) | typeBit(DType::F8E4M3FN) |
+               typeBit(DType::F8E4M3FNUZ) | typeBit(DType::F8E5M2) |
+               typeBit(DType::F8E5M2FNUZ),
   /// What is moved and converted only.
-  Stored = typeBit(DType::I4) | typeBit(DType::U4) | typeBit(DType::F8E4M3FN) |
-           typeBit(DType::F8E5M2),
+  Stored = SmallInts | Minifloats | typeBit(DType::F8E8M0),
   AllTypes = Comparable | Stored,
 };
 
@@ -190,7 +212,13 @@ template <unsigned Set, typename Body> bool dispatch(DType type, Body &&body) {
          dispatchOne<Set, DType::I4, Int4>(type, body) ||
          dispatchOne<Set, DType::U4, UInt4>(type, body) ||
          dispatchOne<Set, DType::F8E4M3FN, Float8E4M3FN>(type, body) ||
-         dispatchOne<Set, DType::F8E5M2, Float8E5M2>(type, body);
+         dispatchOne<Set, DType::F8E5M2, Float8E5M2>(type, body) ||
+         dispatchOne<Set, DType::I2, Int2>(type, body) ||
+         dispatchOne<Set, DType::U2, UInt2>(type, body) ||
+         dispatchOne<Set, DType::F4E2M1, Float4E2M1>(type, body) ||
+         dispatchOne<Set, DType::F8E4M3FNUZ, Float8E4M3FNUZ>(type, body) ||
+         dispatchOne<Set, DType::F8E5M2FNUZ, Float8E5M2FNUZ>(type, body) ||
+         dispatchOne<Set, DType::F8E8M0, Float8E8M0>(type, body);
 }
 
 //===----------------------------------------------------------------------===//
@@ -232,11 +260,12 @@ template <typename From> double toDoubleOdd(From value) {
 }
 
 /// An element of another type, as ONNX's Cast does it: floats are rounded to
-/// nearest, halves to even; those too large for f8 saturate, or become infinity
-/// or NaN (`saturates`). Floats go to integers towards zero, saturating, NaN to
-/// 0; wider integers wrap, as do floats in i4 and u4, once they are i32.
-/// Anything but 0, also NaN, is true. Numbers are exact in the field; what is
-/// in the field is taken for the integer of least magnitude.
+/// nearest, halves to even, but in f8e8m0 up; those too large for f8 saturate,
+/// or become infinity or NaN (`saturates`). Floats go to integers towards zero,
+/// saturating, NaN to 0; wider integers wrap, as do floats in those of less
+/// than 8 bits, once they are i32. Anything but 0, also NaN, is true. Numbers
+/// are exact in the field; what is in the field is taken for the integer of
+/// least magnitude.
 template <typename To, typename From>
 To convertElement(From element, bool saturates = true) {
   auto value = load(element);
@@ -245,13 +274,13 @@ To convertElement(From element, bool saturates = true) {
     return Flag(value != 0);
   } else if constexpr (isField<Value> && !isField<To>) {
     return convertElement<To>(int64_t(value), saturates);
-  } else if constexpr (isNibble<To>) {
+  } else if constexpr (isSmallInteger<To>) {
     return To(convertElement<int32_t>(value));
   } else if constexpr (isFloat<Value> && !isFloat<To> && !isField<To>) {
     return saturateTo<To>(value);
-  } else if constexpr (isFloat8<To> && !isFloat<Value>) {
+  } else if constexpr (isMinifloat<To> && !isFloat<Value>) {
     return To(toDoubleOdd(value), saturates);
-  } else if constexpr (isFloat8<To>) {
+  } else if constexpr (isMinifloat<To>) {
     return To(value, saturates);
   } else if constexpr (isNarrowFloat<To> && !isFloat<Value>) {
     return To(toDoubleOdd(value));

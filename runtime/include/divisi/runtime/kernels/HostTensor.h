@@ -148,10 +148,11 @@ private:
   std::shared_ptr<AlignedBytes> bytes_; ///< Null: none.
 };
 
-/// `count` elements of i4 or u4, in a byte each, from bytes that hold two of
-/// them, the first in the lower bits, as in ONNX's files. There are that many.
+/// `count` elements of less than 8 bits, in a byte each, from bytes that hold
+/// several, the first in the lowest bits, as in ONNX's files. There are that
+/// many.
 std::vector<std::byte>
-unpackNibbles(DType type, std::span<const std::byte> packed, int64_t count);
+unpackElements(DType type, std::span<const std::byte> packed, int64_t count);
 /// The bytes that `count` elements of `type` have in ONNX's files.
 int64_t onnxBytes(DType type, int64_t count);
 

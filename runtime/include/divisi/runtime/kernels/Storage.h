@@ -64,52 +64,104 @@ struct BFloat {
   operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 };
 
-/// A float in one byte: a sign, an exponent of 7 - mantissaBits bits, and a
-/// mantissa. With infinity, as OCP's E5M2, it is laid out as IEEE 754 does;
-/// without, as E4M3, only the largest mantissa of the largest exponent is NaN.
-template <int mantissaBits, bool hasInfinity> struct Float8 {
+/// How a float of eight bits or fewer is laid out: a sign, an exponent, and a
+/// mantissa in the lowest bits. Codes are those of positive numbers. One with
+/// infinity is laid out as IEEE 754 does.
+struct MinifloatFormat {
+  int width;        ///< All of its bits.
+  int mantissaBits; ///< Those of the mantissa.
+  int bias;         ///< The exponent of 1.
+  int infinity;     ///< Its code; -1: none.
+  int nan;          ///< A code of NaN; -1: none. Negative zero's: "FNUZ".
+  int largest;      ///< The code of the largest number.
+
+  /// The bit that negates.
+  constexpr int signBit() const { return 1 << (width - 1); }
+  /// Whether zero has no sign, and NaN the code that -0 would have.
+  constexpr bool isUnsignedZero() const { return nan == signBit(); }
+  /// What is too large and does not saturate becomes.
+  constexpr int beyond() const {
+    return infinity >= 0 ? infinity : nan >= 0 ? nan : largest;
+  }
+  /// As it is.
+  bool operator==(const MinifloatFormat &) const = default;
+};
+
+/// A float in a byte, in the lowest bits if it has fewer.
+template <MinifloatFormat format> struct Minifloat {
   uint8_t bits = 0; ///< As they lie in memory.
 
+  /// How they are laid out.
+  static constexpr MinifloatFormat layout = format;
+
   /// Zero.
-  Float8() = default;
+  Minifloat() = default;
   /// The nearest one, halves to even. What is too large, as is infinity,
-  /// becomes the largest number, or if it does not saturate infinity (else
-  /// NaN).
-  explicit Float8(float value, bool saturates = true);
+  /// becomes the largest number, or if it does not saturate infinity, or else
+  /// NaN. NaN is 0 in a format that has none.
+  explicit Minifloat(float value, bool saturates = true);
   /// The same, rounded once.
-  explicit Float8(double value, bool saturates = true)
-      : Float8(roundToOdd(value), saturates) {}
+  explicit Minifloat(double value, bool saturates = true)
+      : Minifloat(roundToOdd(value), saturates) {}
   /// Exact.
   operator float() const;
-
-private:
-  static constexpr int bias = (1 << (6 - mantissaBits)) - 1;
-  static constexpr uint32_t infinity = 0x7c; ///< Of E5M2.
-  static constexpr uint32_t nan = hasInfinity ? 0x7e : 0x7f;
-  static constexpr uint32_t largest = hasInfinity ? infinity - 1 : nan - 1;
 };
 /// Four bits of exponent, three of mantissa; up to 448; no infinity.
-using Float8E4M3FN = Float8<3, false>;
+using Float8E4M3FN = Minifloat<MinifloatFormat{8, 3, 7, -1, 0x7f, 0x7e}>;
+/// The same up to 240, with one zero and one NaN.
+using Float8E4M3FNUZ = Minifloat<MinifloatFormat{8, 3, 8, -1, 0x80, 0x7f}>;
 /// Five bits of exponent, two of mantissa; up to 57344.
-using Float8E5M2 = Float8<2, true>;
+using Float8E5M2 = Minifloat<MinifloatFormat{8, 2, 15, 0x7c, 0x7e, 0x7b}>;
+/// The same without infinity, with one zero and one NaN.
+using Float8E5M2FNUZ = Minifloat<MinifloatFormat{8, 2, 16, -1, 0x80, 0x7f}>;
+/// Two bits of exponent, one of mantissa; up to 6; no infinity and no NaN.
+using Float4E2M1 = Minifloat<MinifloatFormat{4, 1, 1, -1, -1, 7}>;
 
-/// An integer of four bits, in a byte of its own: Value is its value's type.
-template <typename Value> struct Nibble {
-  Value value = 0; ///< Within the four bits.
+/// A power of 2 in a byte, 2^-127 to 2^127: an exponent, without sign and zero.
+struct Float8E8M0 {
+  uint8_t bits = 0; ///< As they lie in memory.
+
+  static constexpr uint32_t nan = 0xff;     ///< Its code.
+  static constexpr uint32_t largest = 0xfe; ///< That of the largest number.
+
+  /// 2^-127.
+  Float8E8M0() = default;
+  /// The next one from `value` up. What is too large becomes the largest
+  /// number, and what is too small, as is 0, the smallest; NaN if it does not
+  /// saturate. What is negative is NaN.
+  explicit Float8E8M0(float value, bool saturates = true);
+  /// The same, rounded once.
+  explicit Float8E8M0(double value, bool saturates = true)
+      : Float8E8M0(roundToOdd(value), saturates) {}
+  /// Exact.
+  operator float() const;
+};
+
+/// An integer of a few bits, in a byte of its own: Value is its value's type.
+template <typename Value, int bits> struct SmallInteger {
+  Value value = 0; ///< Within the bits.
+
+  static constexpr int width = bits; ///< How many there are.
+  /// The least value.
+  static constexpr int least = std::is_signed_v<Value> ? -(1 << (bits - 1)) : 0;
+  static constexpr int most = least + (1 << bits) - 1; ///< The largest one.
 
   /// Zero.
-  Nibble() = default;
+  SmallInteger() = default;
   /// Wraps.
-  explicit Nibble(int32_t number)
-      : value(std::is_signed_v<Value> ? Value(((number & 15) ^ 8) - 8)
-                                      : Value(number & 15)) {}
+  explicit SmallInteger(int32_t number)
+      : value(Value(((number & ((1 << bits) - 1)) ^ -least) + least)) {}
   /// What it says.
   operator Value() const { return value; }
 };
 /// -8 to 7.
-using Int4 = Nibble<int8_t>;
+using Int4 = SmallInteger<int8_t, 4>;
 /// 0 to 15.
-using UInt4 = Nibble<uint8_t>;
+using UInt4 = SmallInteger<uint8_t, 4>;
+/// -2 to 1.
+using Int2 = SmallInteger<int8_t, 2>;
+/// 0 to 3.
+using UInt2 = SmallInteger<uint8_t, 2>;
 
 /// A truth value in one byte; every byte but 0 is true.
 struct Flag {
@@ -160,24 +212,28 @@ inline BFloat::BFloat(float value) {
 }
 
 /// As halves are: what Half's constructor and conversion explain.
-template <int mantissaBits, bool hasInfinity>
-Float8<mantissaBits, hasInfinity>::operator float() const {
-  uint32_t magnitude = bits & 0x7fu, sign = (bits & 0x80u) << 24;
-  float scale = std::bit_cast<float>(uint32_t{254 - bias} << 23);
-  float scaled = std::bit_cast<float>(magnitude << (23 - mantissaBits)) * scale;
-  bool isSpecial = hasInfinity ? magnitude >= infinity : magnitude == nan;
-  uint32_t special = magnitude == infinity ? 0x7f800000u : 0x7fc00000u;
+template <MinifloatFormat format> Minifloat<format>::operator float() const {
+  uint32_t magnitude = bits & uint32_t(format.signBit() - 1);
+  uint32_t sign = (bits & uint32_t(format.signBit())) << (32 - format.width);
+  float scale = std::bit_cast<float>(uint32_t(254 - format.bias) << 23);
+  float scaled =
+      std::bit_cast<float>(magnitude << (23 - format.mantissaBits)) * scale;
+  bool isSpecial = format.infinity >= 0      ? int(magnitude) >= format.infinity
+                   : format.isUnsignedZero() ? bits == format.nan
+                                             : int(magnitude) == format.nan;
+  uint32_t special =
+      int(magnitude) == format.infinity ? 0x7f800000u : 0x7fc00000u;
   uint32_t value = isSpecial ? special : std::bit_cast<uint32_t>(scaled);
   return std::bit_cast<float>(value | sign);
 }
 
-template <int mantissaBits, bool hasInfinity>
-Float8<mantissaBits, hasInfinity>::Float8(float value, bool saturates) {
-  constexpr int shift = 23 - mantissaBits;
-  constexpr uint32_t rebias = uint32_t(127 - bias) << 23;
+template <MinifloatFormat format>
+Minifloat<format>::Minifloat(float value, bool saturates) {
+  constexpr int shift = 23 - format.mantissaBits;
+  constexpr uint32_t rebias = uint32_t(127 - format.bias) << 23;
   // Its unit in the last place is that of the smallest elements.
-  constexpr float unit =
-      std::bit_cast<float>(uint32_t(151 - bias - mantissaBits) << 23);
+  constexpr float unit = std::bit_cast<float>(
+      uint32_t(151 - format.bias - format.mantissaBits) << 23);
   uint32_t all = std::bit_cast<uint32_t>(value);
   uint32_t magnitude = all & 0x7fffffffu;
   uint32_t small =
@@ -187,11 +243,33 @@ Float8<mantissaBits, hasInfinity>::Float8(float value, bool saturates) {
                      (magnitude >> shift & 1u)) >>
                     shift;
   uint32_t code = magnitude < rebias + (1u << 23) ? small : normal;
-  if (code > largest) {
-    code = saturates ? largest : hasInfinity ? infinity : nan;
+  if (code > uint32_t(format.largest)) {
+    code = uint32_t(saturates ? format.largest : format.beyond());
   }
-  code = magnitude > 0x7f800000u ? nan : code;
-  bits = static_cast<uint8_t>(code | (all >> 24 & 0x80u));
+  if (magnitude > 0x7f800000u) {
+    code = uint32_t(format.nan >= 0 ? format.nan : 0);
+  }
+  uint32_t sign = all >> (32 - format.width) & uint32_t(format.signBit());
+  bool hasSign = code != 0 || !format.isUnsignedZero();
+  bits = static_cast<uint8_t>(hasSign ? code | sign : code);
+}
+
+/// The smallest one is a subnormal float, and NaN's exponent is the float's.
+inline Float8E8M0::operator float() const {
+  uint32_t number = bits == 0 ? 0x00400000u : uint32_t{bits} << 23;
+  return std::bit_cast<float>(bits == nan ? 0x7fc00000u : number);
+}
+
+/// The exponent, and one more where there is a mantissa; but 2^-127, as all
+/// below it, has code 0.
+inline Float8E8M0::Float8E8M0(float value, bool saturates) {
+  uint32_t magnitude = std::bit_cast<uint32_t>(value) & 0x7fffffffu;
+  uint32_t code = (magnitude + 0x7fffffu) >> 23;
+  code = magnitude <= 0x00400000u ? 0 : code;
+  bool isIn = magnitude >= 0x00400000u && code <= largest;
+  code = code > largest ? largest : code;
+  bool isNumber = value >= 0;
+  bits = static_cast<uint8_t>(isNumber && (saturates || isIn) ? code : nan);
 }
 
 } // namespace divisi::rt

@@ -24,8 +24,8 @@
 
 namespace divisi::rt {
 
-/// Element types; Element.h says what they are in memory. Those from I4 to
-/// F8E5M2 are stored and converted, but nothing computes in them. Field is the
+/// Element types; Element.h says what they are in memory. Those from I2 to
+/// F8E8M0 are stored and converted, but nothing computes in them. Field is the
 /// prime field that stands for real numbers in tests (FieldElement.h).
 enum class DType : uint8_t {
   F64,
@@ -41,15 +41,23 @@ enum class DType : uint8_t {
   U32,
   U64,
   Bool,
+  I2,
+  U2,
   I4,
   U4,
+  F4E2M1,
   F8E4M3FN,
+  F8E4M3FNUZ,
   F8E5M2,
+  F8E5M2FNUZ,
+  F8E8M0,
   Field
 };
 /// How many there are.
 constexpr unsigned numDTypes = unsigned(DType::Field) + 1;
 
+/// Bits of one element, of which its bytes may have more.
+int64_t bitWidth(DType type);
 /// Bytes of one element.
 int64_t byteWidth(DType type);
 /// `f32`, `i64`, `bool`, ...
