@@ -98,7 +98,7 @@ struct GridList {
 class GridMaker {
 public:
   /// `isMore`: those that DeviceGrid::isMore tells of, unless one that is
-  /// listed refines them.
+  /// listed, and has kMostAxes axes only if they have, refines them.
   GridMaker(const Cluster &cluster, const GridRequest &request, int64_t devices,
             GridList &list, bool isMore = false)
       : cluster_(cluster), request_(request), devices_(devices), list_(list),
@@ -155,8 +155,12 @@ Shares GridMaker::sharesOf(llvm::ArrayRef<int64_t> counts) const {
 }
 
 void GridMaker::addGrid(llvm::ArrayRef<Factor> factors) {
+  // On most axes routes are not searched among all layouts: one with fewer may
+  // have better plans.
+  bool hasFewer = factors.size() < size_t(kMostAxes);
   if (isMore_ && llvm::any_of(list_.factors, [&](const Factors &fine) {
-        return refines(fine, factors);
+        bool isSearched = !hasFewer || fine.size() < size_t(kMostAxes);
+        return isSearched && refines(fine, factors);
       })) {
     return;
   }
@@ -313,6 +317,18 @@ static void addMore(const Cluster &cluster, const GridRequest &request,
   }
 }
 
+/// The same on fewer axes and on as many as may be: a search looks at the
+/// former first, which are solved sooner.
+static void addMoreByAxes(const Cluster &cluster, const GridRequest &request,
+                          int64_t devices, GridList &list) {
+  GridRequest fewer = request;
+  fewer.maxAxes = kMostAxes - 1;
+  if (request.maxAxes.value_or(kMostAxes) >= kMostAxes) {
+    addMore(cluster, fewer, devices, list);
+  }
+  addMore(cluster, request, devices, list);
+}
+
 /// Whether there are not too many of those that addMore lists.
 static bool listsMore(const Cluster &cluster, int64_t devices) {
   constexpr int64_t kMostForMore = 64;
@@ -379,7 +395,7 @@ Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
   }
   GridList list = likelyGrids(cluster, request, devices);
   if (withMore && listsMore(cluster, devices)) {
-    addMore(cluster, request, devices, list);
+    addMoreByAxes(cluster, request, devices, list);
   }
   addWeighted(cluster, precision, list.grids);
   return std::move(list.grids);

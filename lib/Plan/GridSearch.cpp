@@ -45,7 +45,7 @@ static constexpr int64_t kManyPart = 200;
 /// much and so much, in work; to build a problem takes so much of it by matrix
 /// entry, most of it for routes.
 static constexpr int64_t kLeastForMore = 200'000'000;
-static constexpr int64_t kMostForMore = 1'000'000'000;
+static constexpr int64_t kMostForMore = 2'000'000'000;
 static constexpr int64_t kWorkByEntry = 300;
 /// Grids that are looked at side by side.
 static constexpr size_t kLooks = 2;
@@ -232,6 +232,19 @@ std::vector<GridSearch::Candidate *> GridSearch::openGrids(bool isMore) {
   return open;
 }
 
+/// Of those that win seldom. Problems on one axis less are solved ten times as
+/// fast, and the plans that they give rule others out.
+std::vector<GridSearch::Candidate *> GridSearch::openMore() {
+  std::vector<Candidate *> open = openGrids(/*isMore=*/true);
+  auto isDear = [](const Candidate *grid) {
+    return grid->devices.grid.numAxes() >= size_t(kMostAxes);
+  };
+  if (!llvm::all_of(open, isDear)) {
+    llvm::erase_if(open, isDear);
+  }
+  return open;
+}
+
 /// The grids to look at next, none if none may win. What is left of the budget
 /// can be spent on one of them alone.
 std::vector<GridSearch::Candidate *> GridSearch::leastBounded(size_t count) {
@@ -243,7 +256,7 @@ std::vector<GridSearch::Candidate *> GridSearch::leastBounded(size_t count) {
           isLarge() ? 0 : std::clamp(spent_, kLeastForMore, kMostForMore);
     }
     if (*leftForMore_ > 0) {
-      open = openGrids(/*isMore=*/true);
+      open = openMore();
     }
   }
   llvm::stable_sort(open, hasLessBound);

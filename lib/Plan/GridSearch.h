@@ -59,6 +59,7 @@ private:
     return a->bound < b->bound;
   }
   std::vector<Candidate *> openGrids(bool isMore);
+  std::vector<Candidate *> openMore();
   std::vector<Candidate *> leastBounded(size_t count);
   bool isLeftOut(const Candidate &grid) const;
   void spend(const Look &look);

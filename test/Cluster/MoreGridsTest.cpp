@@ -37,6 +37,10 @@ TEST(DeviceGrid, MoreAreListedBehindTheOthers) {
   EXPECT_NE(more("cpu:13", {}).find("(x0=2, x1=2, x2=3)"), std::string::npos);
   EXPECT_NE(more("cpu:31", {}).find("(x0=7, x1=2, x2=2)"), std::string::npos);
   EXPECT_EQ(more("cpu:8", {.mesh = "2x4"}), "");
+  // Those of fewer axes first, though (4, 4, 2, 2) refines some.
+  std::string all = more("cpu:64", {});
+  EXPECT_NE(all.find("(x0=4, x1=4, x2=4) "), std::string::npos);
+  EXPECT_LT(all.rfind("x2=5) "), all.find("x3="));
 }
 
 /// Who speaks of all grids must know of those that are not even listed.
