@@ -76,7 +76,7 @@ Status TaskScheduler::beginOnDevice(size_t index) {
       Status status = task.device->wait(
           *task.queue, *program_.tasks[other.tasks[wait.tasks - 1]].ended);
       if (!status.isOk()) {
-        return status;
+        return status.in(program_.whereIs(task));
       }
     }
   }
@@ -84,8 +84,12 @@ Status TaskScheduler::beginOnDevice(size_t index) {
     runner_.noteStep(index, /*isDone=*/false);
     ++numQueued_;
   }
-  Status status = runner_.run(index);
-  return status.isOk() ? task.device->record(*task.queue, *task.ended) : status;
+  if (Status status = runner_.run(index); !status.isOk()) {
+    return status;
+  }
+  // What the device has failed at before this is told here, too.
+  return task.device->record(*task.queue, *task.ended)
+      .in(program_.whereIs(task));
 }
 
 /// Looks which tasks that a device does have ended.
