@@ -68,9 +68,10 @@ Expected<std::vector<DeviceMemory>> Compilation::memory() {
 std::optional<std::vector<DeviceMemory>>
 Compilation::memoryOfPlan(ModuleOp planned, bool overlap) {
   auto ranks = memoryOfRanks(planned, [&](OpPassManager &passes) {
-    buildPartitionPipeline(passes);
-    buildSchedulePipeline(passes, overlap, options_.fuse);
+    buildPartitionPipeline(passes, {.proves = false});
+    buildSchedulePipeline(passes, overlap, options_.fuse, /*proves=*/false);
     LowerOptions lower = lowerOptions();
+    lower.proves = false;
     std::string &target = lower.device.codeTarget;
     target = std::string(rt::ptxOf(target)); // nobody runs it
     buildLowerPipeline(passes, lower);

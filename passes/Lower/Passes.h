@@ -51,9 +51,10 @@ struct LowerOptions {
   /// it is then beside the arena.
   bool plansScratch = true;
   bool choosesFormats = true; ///< Else tensors are row-major, whoever packs.
-  DeviceTarget device = {}; ///< Unless it has no backend, what works there.
+  DeviceTarget device = {};   ///< Unless it has no backend, what works there.
   /// The processor that regions become code of (RowCode.h); empty: none does.
   std::string nativeLevel = {};
+  bool proves = true; ///< Else nobody runs what is made, and nothing is proved.
 };
 
 /// Appends the stage: partitioned functions in, placed programs out.

@@ -41,7 +41,9 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
   // Which bytes are used again is known only now.
   manager.addNestedPass<exec::ProgramOp>(createOrderQueues());
   // Proves the work of all passes above.
-  manager.addPass(createVerifyLower());
+  if (options.proves) {
+    manager.addPass(createVerifyLower());
+  }
 }
 
 void divisi::registerLowerPipeline() {

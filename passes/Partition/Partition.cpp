@@ -85,6 +85,10 @@ private:
 
 /// See Passes.td.
 class PartitionPass : public divisi::impl::SPMDPartitionBase<PartitionPass> {
+public:
+  using SPMDPartitionBase::SPMDPartitionBase;
+
+private:
   void runOnOperation() override;
 };
 
@@ -334,7 +338,7 @@ void PartitionPass::runOnOperation() {
       return signalPassFailure();
     }
     // While it is still whole: verify-partition compares at the end.
-    if (failed(noteDataflow(function))) {
+    if (proves && failed(noteDataflow(function))) {
       return signalPassFailure();
     }
     FunctionPartitioner partitioner(function);

@@ -20,8 +20,14 @@ namespace divisi {
 #define GEN_PASS_REGISTRATION
 #include "passes/Partition/Passes.h.inc"
 
+/// How the stage is to run.
+struct PartitionOptions {
+  bool proves = true; ///< Else nobody runs what is made, and nothing is proved.
+};
+
 /// From an annotated global program to one local program per rank set.
-void buildPartitionPipeline(mlir::OpPassManager &manager);
+void buildPartitionPipeline(mlir::OpPassManager &manager,
+                            const PartitionOptions &options = {});
 
 } // namespace divisi
 

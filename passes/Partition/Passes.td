@@ -40,6 +40,9 @@ def SPMDPartition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::divisi::spmd::SPMDDialect"];
+  let options = [
+    Option<"proves", "proves", "bool", /*default=*/"true",
+           "record what the entry computes">];
   let statistics = [
     Statistic<"numConverts", "converts", "Values wanted in another layout">,
     Statistic<"numTransfers", "transfers", "Values wanted on another grid">];

@@ -14,17 +14,20 @@
 
 using namespace mlir;
 
-void divisi::buildPartitionPipeline(OpPassManager &manager) {
+void divisi::buildPartitionPipeline(OpPassManager &manager,
+                                    const PartitionOptions &options) {
   // The plan has one micro-batch for all; what runs has each of them.
   manager.addPass(createWriteMicroBatches());
   // Whoever has edited a dump may have given stages another order.
   manager.addNestedPass<func::FuncOp>(createOrderSteps());
   // Say which layouts meet, not yet how.
-  manager.addPass(createSPMDPartition());
+  manager.addPass(createSPMDPartition({.proves = options.proves}));
   // How: the routes that the plan was priced by.
   manager.addPass(createSPMDRoute());
   // Grids that share no device run apart.
   manager.addPass(createSplitRanks());
   // Proves the work of all passes above.
-  manager.addPass(createVerifyPartition());
+  if (options.proves) {
+    manager.addPass(createVerifyPartition());
+  }
 }

@@ -37,9 +37,9 @@ namespace divisi {
 
 /// Appends the stage: local functions in, the same in another order out, unless
 /// collectives are not to `overlap`; what one kernel can do is one call, unless
-/// it is not to `fuse`.
+/// it is not to `fuse`. What nobody runs need not be proved.
 void buildSchedulePipeline(mlir::OpPassManager &manager, bool overlap = true,
-                           bool fuse = true);
+                           bool fuse = true, bool proves = true);
 
 /// Makes the stage known as `divisi-schedule`.
 void registerSchedulePipeline();

@@ -147,12 +147,13 @@ int64_t ScheduleOverlapPass::roomFor(const Cluster &cluster) {
   // Arenas are compared without the scratch of kernels; with it they need no
   // more than both have.
   auto devices = estimateMemory(
-      getOperation(), {.cluster = cluster,
-                       .limit = given,
-                       .countsKernels = runsKernelsOf(cluster),
-                       .stages = [](OpPassManager &passes) {
-                         buildLowerPipeline(passes, {.plansScratch = false});
-                       }});
+      getOperation(),
+      {.cluster = cluster,
+       .limit = given,
+       .countsKernels = runsKernelsOf(cluster),
+       .stages = [](OpPassManager &passes) {
+         buildLowerPipeline(passes, {.plansScratch = false, .proves = false});
+       }});
   if (!devices) {
     return 0;
   }
