@@ -401,8 +401,14 @@ GraphImporter::run(const std::map<std::string, Tensor> &arguments) {
     emitter_.setNode("outputs", "");
     results = graphOutputs(model_.graph, scope);
     for (const Tensor &result : results) {
-      if (result && !isMissing(result)) {
-        emitter_.materialize(result);
+      if (!result || isMissing(result)) {
+        continue;
+      }
+      // Each tensor of a sequence is an output of its own.
+      bool isList = result->sequence && !result->isNothing;
+      for (const Tensor &tensor :
+           isList ? *result->sequence : std::vector<Tensor>{result}) {
+        emitter_.materialize(tensor);
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "divisi/Import/Import.h"
 #include "GraphImporter.h"
 #include "InputShapes.h"
+#include "SequenceInputs.h"
 #include "divisi/Evaluate/Evaluator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -65,9 +66,16 @@ static Status finishFunction(mlir::func::FuncOp function,
                              const States &states, Emitter &emitter) {
   std::vector<mlir::Value> values;
   std::vector<std::string> names;
-  for (size_t i = 0; i < results.size(); ++i) {
-    values.push_back(emitter.materialize(results[i]));
-    names.push_back(graph.outputs[i].name);
+  for (const auto &[result, output] : llvm::zip_equal(results, graph.outputs)) {
+    if (!result->sequence) {
+      values.push_back(emitter.materialize(result));
+      names.push_back(output.name);
+      continue;
+    }
+    for (const auto &[i, tensor] : llvm::enumerate(*result->sequence)) {
+      values.push_back(emitter.materialize(tensor));
+      names.push_back(elementName(output.name, i));
+    }
   }
   Status status =
       countRows(emitter.builder(), emitter.countedRows(), values, names);
@@ -174,6 +182,7 @@ divisi::importOnnx(const std::string &path, const ImportOptions &options,
       options.note("'" + path + "': " + note);
     }
   }
+  expandSequences(model->graph, options);
   auto module = importModel(*model, options, context, store);
   if (module && model->annotated && options.annotated) {
     options.annotated(*model->annotated, **module);

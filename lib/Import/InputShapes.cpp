@@ -9,6 +9,7 @@
 #include "InputShapes.h"
 
 #include "OnnxTypes.h"
+#include "SequenceInputs.h"
 #include "divisi/Support/CheckedMath.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -254,7 +255,11 @@ Status Resolver::resolve(const OnnxValueInfo &input,
   if (!input.type) {
     result.push_back({input.name, rt::DType::F32, {}});
     result.back().unsupported =
-        "are " + input.typeText + "; expected a tensor of " + knownTypes();
+        input.element ? "are tensors; say the shape of each, as --shape '" +
+                            elementName(input.name, 0) + "=3x4' --shape '" +
+                            elementName(input.name, 1) + "=3x4' for two"
+                      : "are " + input.typeText + "; expected a tensor of " +
+                            knownTypes();
     return Status();
   }
   InputShape shape = {input.name, *input.type, {}};

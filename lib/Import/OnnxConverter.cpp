@@ -289,20 +289,27 @@ static void completeForChecker(onnx::ValueInfoProto &value) {
   }
 }
 
-/// What is no tensor is only told when somebody asks for it. A dim of -1 is
-/// open: so some converters write it.
-static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
+/// What is no tensor is only told when somebody asks for it; an optional is
+/// what it holds. A dim of -1 is open: so some converters write it.
+static OnnxValueInfo convertType(const onnx::TypeProto &given) {
+  if (given.has_optional_type()) {
+    OnnxValueInfo held = convertType(given.optional_type().elem_type());
+    held.isOptional = true;
+    return held;
+  }
   OnnxValueInfo result;
-  result.name = value.name();
-  if (!value.type().has_tensor_type()) {
-    result.typeText =
-        value.type().value_case() == onnx::TypeProto::VALUE_NOT_SET
-            ? "not declared"
-            : "not a tensor";
+  if (!given.has_tensor_type()) {
+    result.typeText = given.value_case() == onnx::TypeProto::VALUE_NOT_SET
+                          ? "not declared"
+                          : "not a tensor";
+    if (given.has_sequence_type()) {
+      result.element = std::make_shared<OnnxValueInfo>(
+          convertType(given.sequence_type().elem_type()));
+    }
     return result;
   }
-  const onnx::TypeProto_Tensor &type = value.type().tensor_type();
-  result.type = convertType(type.elem_type());
+  const onnx::TypeProto_Tensor &type = given.tensor_type();
+  result.type = divisi::convertType(type.elem_type());
   result.typeText = onnxTypeName(type.elem_type());
   if (!type.has_shape()) {
     return result;
@@ -316,6 +323,12 @@ static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
     converted.symbol = dim.dim_param();
     result.dims->push_back(std::move(converted));
   }
+  return result;
+}
+
+static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
+  OnnxValueInfo result = convertType(value.type());
+  result.name = value.name();
   return result;
 }
 

@@ -65,6 +65,9 @@ struct OnnxValueInfo {
   std::optional<rt::DType> type;            ///< Unset: not declared.
   std::string typeText;                     ///< As ONNX says it, for messages.
   std::optional<std::vector<OnnxDim>> dims; ///< Unset: of unknown rank.
+  /// Of a sequence of tensors: what each is, without a name. Else null.
+  std::shared_ptr<const OnnxValueInfo> element;
+  bool isOptional = false; ///< What is declared is what it may hold.
 };
 
 /// One operator, or one call of a function.

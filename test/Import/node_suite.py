@@ -57,8 +57,17 @@ def collect(all_modules=True):
             for case in found}
 
 
+def tensors_of(value, name):
+    """What is given for an input or an output, as ONNX's tensors: one, or those
+    of a sequence, or none for an optional without."""
+    if isinstance(value, list):
+        return [as_proto(each, f"{name}[{i}]") for i, each in enumerate(value)]
+    proto = as_proto(value, name)
+    return [] if proto is None else [proto]
+
+
 def as_proto(value, name):
-    """Of a tensor; nothing of a sequence or an optional."""
+    """Of a tensor; nothing of what is none."""
     if isinstance(value, onnx.TensorProto):
         proto = onnx.TensorProto()
         proto.CopyFrom(value)
@@ -81,14 +90,12 @@ def write(case, node, folder):
     for role, values, infos in (("inputs", given, graph.input),
                                 ("expect", expected, graph.output)):
         for value, info in zip(values, infos):
-            proto = as_proto(value, info.name)
-            if proto is None:
-                continue
-            file = f"{role}_{re.sub(r'[^A-Za-z0-9]', '_', info.name)}.pb"
-            (folder / file).write_bytes(proto.SerializeToString())
             is_constant = role == "inputs" and info.name in constants
-            flags += [f"--{'constant' if is_constant else role}",
-                      f"{info.name}={file}"]
+            for proto in tensors_of(value, info.name):
+                file = f"{role}_{re.sub(r'[^A-Za-z0-9]', '_', proto.name)}.pb"
+                (folder / file).write_bytes(proto.SerializeToString())
+                flags += [f"--{'constant' if is_constant else role}",
+                          f"{proto.name}={file}"]
     return flags
 
 

@@ -285,14 +285,25 @@ def _(folder):
     save(folder, [RELU], inputs=[value("x", (1 << 40, 1 << 40))])
 
 
-@row(5, "the elements of input 'x' are not a tensor; expected a tensor of "
-     "booleans, integers of 2 to 64 bits, or floats of 4 to 64")
+@row(5, "the elements of input 'x' are tensors; say the shape of each, as "
+     "--shape 'x[0]=3x4' --shape 'x[1]=3x4' for two")
 def _(folder):
     one = helper.make_tensor_type_proto(F32, [2])
     sequence = helper.make_value_info(
         "x", helper.make_sequence_type_proto(one))
     save(folder, [helper.make_node("Relu", ["z"], ["y"], "only")],
          inputs=[sequence, value("z")])
+
+
+@row(5, "the elements of input 'x' are not a tensor; expected a tensor of "
+     "booleans, integers of 2 to 64 bits, or floats of 4 to 64")
+def _(folder):
+    table = onnx.ValueInfoProto(name="x")
+    table.type.map_type.key_type = onnx.TensorProto.INT64
+    table.type.map_type.value_type.CopyFrom(
+        helper.make_tensor_type_proto(F32, [2]))
+    save(folder, [helper.make_node("Relu", ["z"], ["y"], "only")],
+         inputs=[table, value("z")])
 
 
 def external(**entries):

@@ -8,8 +8,9 @@ import onnx
 import onnxruntime
 import pytest
 from conftest import ROOT, load
-from control_flow import (CASES, INT, counted_loop, model, node, value,
-                          while_loop)
+from control_flow import (BOOL, CASES, FLOAT, INT, counted_loop, graph, model,
+                          node, random, value, while_loop)
+from onnx import helper
 
 sys.path.insert(0, str(ROOT / "python"))
 import divisi as package  # noqa: E402
@@ -53,6 +54,59 @@ def test_equal_to_onnx_runtime(divisi, name, devices):
                 got[output] = counted(got, output, case)
             np.testing.assert_allclose(got[output], want, rtol=2e-5,
                                        atol=2e-5, err_msg=output)
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+def test_sequences_and_optionals_go_in_and_out(divisi, devices):
+    """Each tensor of a sequence by its position; what an optional holds."""
+    kind = helper.make_tensor_type_proto(FLOAT, [3, "n"])
+    held = helper.make_tensor_type_proto(FLOAT, [3, 1])
+    body = graph([node("Mul", "a b", "m")],
+                 [value("a", (3, "n")), value("b", (3, 1))],
+                 [value("m", (3, "n"))])
+    onnx.save(model(
+        [node("OptionalGetElement", "o", "b"),
+         node("SequenceMap", "x b", "q", body=body),
+         node("SequenceInsert", "q b", "r"),
+         node("ConcatFromSequence", "r", "y", axis=1)],
+        [helper.make_value_info("x", helper.make_sequence_type_proto(kind)),
+         helper.make_value_info("o", helper.make_optional_type_proto(held))],
+        [helper.make_value_info("q", helper.make_sequence_type_proto(kind)),
+         value("y", (3, "m"))], opset=18), divisi.path("m.onnx"))
+    tensors = {"x[0]": random(3, 2), "x[1]": random(3, 4, seed=1),
+               "o": random(3, 1, seed=2)}
+    said = divisi("plan", "m.onnx", "--devices", devices, exits=UNSUPPORTED).err
+    assert ("the elements of input 'x' are tensors; say the shape of each, as "
+            "--shape 'x[0]=3x4' --shape 'x[1]=3x4' for two") in said
+    divisi("compile", "m.onnx", "--devices", devices, "--shape", "x[0]=3x2",
+           "--shape", "x[1]=3x4", "--shape", "o=3x1", "-o", "m.divisi")
+    np.savez(divisi.path("in.npz"), **tensors)
+    divisi("run", "m.divisi", "--inputs", "in.npz", "-o", "out.npz")
+    got = load(divisi.path("out.npz"))
+    wanted = [tensors[f"x[{i}]"] * tensors["o"] for i in (0, 1)]
+    assert sorted(got) == ["q[0]", "q[1]", "y"]
+    for i in (0, 1):
+        np.testing.assert_array_equal(got[f"q[{i}]"], wanted[i])
+    np.testing.assert_array_equal(got["y"], np.concatenate(
+        [*wanted, tensors["o"]], 1))
+    np.savez(divisi.path("y.npz"), **got)
+    # With nothing in the optional.
+    onnx.save(model([node("OptionalHasElement", "o", "y")],
+                    [helper.make_value_info(
+                        "o", helper.make_optional_type_proto(held))],
+                    [value("y", (), BOOL)], opset=18), divisi.path("has.onnx"))
+    for given, has in (([], False), (["--shape", "o=3x1"], True)):
+        done = divisi("compile", "has.onnx", "--devices", devices, *given, "-o",
+                      "has.divisi")
+        assert ("the optional input 'o' holds nothing, as neither a shape nor a "
+                "tensor is given for it" in done.err) != has
+        inputs = ["--inputs", "in.npz"] if has else []
+        np.savez(divisi.path("in.npz"), o=tensors["o"])
+        divisi("run", "has.divisi", *inputs, "-o", "has.npz")
+        assert load(divisi.path("has.npz"))["y"] == has
+    np.savez(divisi.path("in.npz"), **tensors)
+    divisi("check", "m.onnx", "--inputs", "in.npz", "--expect", "y.npz",
+           "--devices", devices)
 
 
 def test_a_loop_that_goes_on_ends_the_run(divisi):
