@@ -131,6 +131,18 @@ Descriptor divisi::rt::makeSocket(const SocketAddress &address) {
                            SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
+uint16_t divisi::rt::portOf(int socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  getsockname(socket, reinterpret_cast<sockaddr *>(&address), &length);
+  if (address.ss_family == AF_INET6) {
+    return ntohs(reinterpret_cast<sockaddr_in6 &>(address).sin6_port);
+  }
+  return address.ss_family == AF_INET
+             ? ntohs(reinterpret_cast<sockaddr_in &>(address).sin_port)
+             : 0;
+}
+
 bool divisi::rt::isOwn(int socket) {
   ucred peer{};
   socklen_t length = sizeof(peer);

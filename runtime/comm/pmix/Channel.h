@@ -76,6 +76,8 @@ private:
 
 /// A socket that waits for nobody.
 Descriptor makeSocket(const SocketAddress &address);
+/// The port of this end; 0 of an address that has none.
+uint16_t portOf(int socket);
 /// Whether the other end is of this user, where the system tells.
 bool isOwn(int socket);
 /// Waits for one of poll()'s `events`; whether it has come.
@@ -103,6 +105,8 @@ public:
   int descriptor() const { return socket_.number(); }
   /// From now on it is open for as long as the process lives.
   void keep() { (void)socket_.release(); }
+  /// Its socket, for other use: nothing may have come behind the last text.
+  Descriptor release() { return std::move(socket_); }
   /// From now on it is not.
   void close() { socket_ = Descriptor(); }
 

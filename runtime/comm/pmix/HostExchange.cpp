@@ -69,8 +69,9 @@ Expected<std::unique_ptr<HostExchange>> HostExchange::open(uint32_t self,
 
 Status HostExchange::openFirst(const SocketAddress &address,
                                HostSecret secret) {
-  auto meeting = Rendezvous::open(
-      address, {count_, "hosts", "GROUP_RANK", limit_, std::move(secret)});
+  auto meeting =
+      Rendezvous::open(address, {count_, "hosts", "GROUP_RANK", limit_,
+                                 std::move(secret), /*first=*/1});
   if (meeting) {
     meeting_ = std::move(*meeting);
   }

@@ -244,9 +244,13 @@ Status Rendezvous::absence(const std::string &numbers,
                    meeting_.all, " ", meeting_.number, " ", numbers, " ", why);
 }
 
+void Rendezvous::restart() { deadline_ = steady_clock::now() + meeting_.limit; }
+
+uint16_t Rendezvous::port() const { return portOf(listener_.number()); }
+
 Expected<std::vector<std::string>> Rendezvous::hear() {
   if (listener_.number() < 0) {
-    deadline_ = steady_clock::now() + meeting_.limit;
+    restart();
   }
   auto texts = hearAll();
   listener_ = Descriptor();

@@ -37,9 +37,11 @@ struct Meeting {
   const char *number; ///< And their number: "LOCAL_RANK".
   /// How long they have to come.
   std::chrono::milliseconds limit{0};
-  /// What parties show that they have. Who has opened the socket is number 0
-  /// then, and is not waited for. Without, all are of this user and host.
+  /// What parties show that they have. Without, all are of this user and host.
   std::optional<HostSecret> secret;
+  /// The first that is waited for: those before, such as who has opened the
+  /// socket, are not.
+  uint32_t first = 0;
 };
 
 /// Who opens the socket; see the file's head.
@@ -65,6 +67,13 @@ public:
   void answer(uint32_t party, const std::string &text, Deadline deadline);
   /// Waits until all parties that have come have ended.
   void waitForEnd();
+  /// The port at which it listens, as the system has chosen it; 0 of an address
+  /// that has none.
+  uint16_t port() const;
+  /// Those who have not come have the meeting's limit from now on.
+  void restart();
+  /// The socket of a party that has been heard, for other use.
+  Descriptor release(uint32_t party) { return parties_[party].release(); }
 
 private:
   /// Who has not said who it is.
@@ -85,7 +94,7 @@ private:
   bool greet(Stranger &stranger, const std::string &text);
   void claim(Channel channel, uint32_t number);
   Expected<std::vector<std::string>> hearAll();
-  bool isAwaited(size_t party) const { return party != 0 || !meeting_.secret; }
+  bool isAwaited(size_t party) const { return party >= meeting_.first; }
   Status absence(const std::string &numbers, const std::string &why) const;
   Status ended(size_t party) const {
     return absence(std::to_string(party), "has ended while others waited");

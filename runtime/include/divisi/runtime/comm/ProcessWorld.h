@@ -19,7 +19,8 @@
 //   };
 //
 // All uses of MPI are in a shared object that is opened here, so that a program
-// runs without MPI.
+// runs without MPI. Where processes know each other by something else, such as a
+// process group of PyTorch, connectProcesses() connects them by sockets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,9 +88,10 @@ public:
   virtual std::shared_ptr<Communicator>
   connect(std::vector<uint32_t> processOf, std::chrono::milliseconds timeout,
           std::chrono::microseconds spin, size_t threads) = 0;
-  /// Waits until all processes call it, then leaves the world, of which nothing
-  /// may be used any more. Fails with Device if they do not come in time; it
-  /// may then be called again.
+  /// Waits until all processes call it, or, of sockets, until what this one has
+  /// sent has left it. Then leaves the world, of which nothing may be used any
+  /// more. Fails with Device where that takes too long; it may then be called
+  /// again.
   virtual Status finish(std::chrono::milliseconds timeout) = 0;
 };
 
@@ -111,6 +113,28 @@ Status meetForMpi(const std::string &library, const Launch &launch,
 /// where MPI does not know the processes that the launcher has started.
 Expected<std::shared_ptr<ProcessWorld>> openMpiWorld(const std::string &library,
                                                      const Launch &launch);
+
+/// Processes that know each other by something of their own.
+struct HostedProcesses {
+  uint32_t self = 0; ///< Which process this is.
+  uint32_t size = 1; ///< How many there are.
+  /// By which other machines reach this one; empty: any address of it.
+  std::string address;
+  /// The same of processes that share a machine; empty: the system knows.
+  std::string machine;
+  std::chrono::milliseconds timeout{60000}; ///< For one to reach another.
+  /// What all processes say, by process, of up to a few thousand bytes. All call
+  /// it at the same time, and equally often.
+  std::function<Expected<std::vector<std::string>>(const std::string &own)>
+      exchange;
+};
+
+/// Connects them by sockets: those of one machine without a network. All call
+/// it at the same time; where it fails on one, it does on all. Fails with
+/// Device if they do not reach each other, with Version if they are of several
+/// versions, and as the exchange does.
+Expected<std::shared_ptr<ProcessWorld>>
+connectProcesses(const HostedProcesses &processes);
 
 /// What each process gives, by process. All call it at the same time; `what`
 /// names the occasion in messages. Fails as steps do.
