@@ -33,12 +33,15 @@ extern "C" {
 #endif
 
 /// The version of this header.
-#define DIVISI_RUNTIME_VERSION DIVISI_API_VERSION(1, 1)
+#define DIVISI_RUNTIME_VERSION DIVISI_API_VERSION(1, 2)
 
 /// A loaded artifact. It lives until it is freed and its contexts are.
 typedef struct divisi_artifact divisi_artifact;
 /// What one run at a time of an artifact needs.
 typedef struct divisi_context divisi_context;
+
+/// Processes that their host connects, without MPI.
+typedef struct divisi_processes divisi_processes;
 
 /// Where a tensor lies, as in DLPack's DLDevice: type 1 is the host.
 typedef struct divisi_device {
@@ -98,6 +101,26 @@ typedef struct divisi_artifact_options {
 /// which fails the run. It is the caller's to free.
 typedef void *(*divisi_allocate)(void *user, size_t bytes, size_t alignment);
 
+/// Gives each process what all have: `own` is `size` bytes of this one, and
+/// `all` gets as many of each, in the order of the processes, as MPI_Allgather
+/// does. Not 0: it failed.
+typedef int32_t (*divisi_exchange)(void *user, const void *own, size_t size,
+                                   void *all);
+
+/// How processes are connected.
+typedef struct divisi_processes_options {
+  size_t struct_size;       ///< Set by the caller.
+  uint32_t self;            ///< Which process this is, from 0 on.
+  uint32_t count;           ///< How many there are.
+  divisi_exchange exchange; ///< Called a few times; not NULL.
+  void *exchange_user;      ///< Handed to `exchange`.
+  /// By which name or address processes of other machines reach this one; NULL:
+  /// by any address that it has. Processes of one machine use no network.
+  const char *address;
+  /// How long one process may take to reach another, in milliseconds; 0: 60000.
+  int64_t timeout_ms;
+} divisi_processes_options;
+
 /// How a context is made.
 typedef struct divisi_context_options {
   size_t struct_size; ///< Set by the caller.
@@ -141,6 +164,12 @@ typedef struct divisi_context_options {
   /// of its nccl_comms, else the device's own number.
   const int32_t *cuda_devices;
   size_t num_cuda_devices; ///< How many: 0, or as many as devices run here.
+  /// In the place of `mpi_comm`: these processes create the context at the same
+  /// time. They outlive it. NULL: this process is alone.
+  divisi_processes *processes;
+  /// Not 0: each process gets all of the outputs. Without, a process of several
+  /// writes those parts of them that its own devices have.
+  int32_t whole_outputs;
 } divisi_context_options;
 
 /// What a device holds, in bytes.
@@ -206,7 +235,8 @@ typedef struct divisi_runtime_api {
                                   const divisi_context_options *options,
                                   divisi_context **context);
   /// Ends it. No call on it is in progress. NULL is nothing. With `mpi_comm`,
-  /// all its processes do so at the same time.
+  /// all its processes do so at the same time; with `processes`, each when it
+  /// likes.
   void (*context_free)(divisi_context *context);
 
   /// Runs an entry; NULL is the only one that there is. Tensors are in the
@@ -236,6 +266,15 @@ typedef struct divisi_runtime_api {
   divisi_error *(*describe)(divisi_context *context, const char **json);
   /// Writes what the last run did as Chrome's trace events.
   divisi_error *(*write_trace)(divisi_context *context, const char *path);
+
+  /// Connects processes by sockets; all of them call it at the same time. Where
+  /// it fails on one, it does on all: DIVISI_DEVICE where one cannot reach
+  /// another, DIVISI_VERSION where they have different versions of the library.
+  divisi_error *(*processes_connect)(const divisi_processes_options *options,
+                                     divisi_processes **processes);
+  /// Ends the connections; the contexts have been freed. Waits for no process.
+  /// NULL is nothing.
+  void (*processes_free)(divisi_processes *processes);
 } divisi_runtime_api;
 
 /// The functions, for a caller that was compiled with `version`; NULL if the

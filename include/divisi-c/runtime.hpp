@@ -183,7 +183,9 @@ struct ContextOptions {
   std::span<const uint32_t> localRanks; ///< Empty: all, or a share.
   const void *mpiComm = nullptr;        ///< Points to an MPI_Comm.
   std::span<void *const> ncclComms; ///< Of devices here, an ncclComm_t each.
-  std::span<const int32_t> cudaDevices; ///< The numbers of their GPUs.
+  std::span<const int32_t> cudaDevices;  ///< The numbers of their GPUs.
+  divisi_processes *processes = nullptr; ///< Of processes_connect.
+  bool wholeOutputs = false; ///< On each process, not only its own parts.
 };
 
 /// What one run at a time of an artifact needs.
@@ -209,6 +211,8 @@ public:
     c.cuda_devices =
         options.cudaDevices.empty() ? nullptr : options.cudaDevices.data();
     c.num_cuda_devices = options.cudaDevices.size();
+    c.processes = options.processes;
+    c.whole_outputs = options.wholeOutputs;
     divisi_context *handle = nullptr;
     if (divisi_error *error =
             detail::runtime()->context_create(artifact.get(), &c, &handle)) {

@@ -17,6 +17,7 @@ from ._errors import (Cancelled, DeviceError, DivisiWarning, Error, FileError,
                       ResultsDifferError, UnsupportedError, UsageError,
                       VersionError)
 from ._plan import Explanation, Operators, Plan, compile, plan
+from ._processes import Processes
 from ._progress import Progress
 from ._session import DeviceMemory, Session, State
 from ._tensors import Value
@@ -25,6 +26,7 @@ __all__ = [
     "Artifact", "Cancelled", "DeviceError", "DeviceMemory", "DivisiWarning",
     "Entry", "Error", "Explanation", "FileError", "InfeasibleError",
     "InternalError", "InvalidError", "NoPlanError", "Operators", "Plan",
-    "Progress", "ResultsDifferError", "Session", "State", "UnsupportedError",
-    "UsageError", "Value", "VersionError", "compile", "load", "plan",
+    "Processes", "Progress", "ResultsDifferError", "Session", "State",
+    "UnsupportedError", "UsageError", "Value", "VersionError", "compile", "load",
+    "plan",
 ]

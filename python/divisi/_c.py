@@ -14,7 +14,7 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int,
 from . import _libraries
 from ._errors import Error, error_of
 
-_VERSIONS = {"runtime": (1 << 16) + 1,   # DIVISI_API_VERSION(1, 1)
+_VERSIONS = {"runtime": (1 << 16) + 2,   # DIVISI_API_VERSION(1, 2)
              "compiler": (1 << 16) + 1}
 WARNING = 1        # DIVISI_WARNING
 
@@ -85,7 +85,18 @@ class ContextOptions(Structure):
                 ("nccl_comms", POINTER(c_void_p)),
                 ("num_nccl_comms", c_size_t),
                 ("cuda_devices", POINTER(c_int32)),
-                ("num_cuda_devices", c_size_t)]
+                ("num_cuda_devices", c_size_t), ("processes", c_void_p),
+                ("whole_outputs", c_int32)]
+
+
+Exchange = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_size_t, c_void_p)
+
+
+class ProcessesOptions(Structure):
+    _fields_ = [("struct_size", c_size_t), ("self", c_uint32),
+                ("count", c_uint32), ("exchange", Exchange),
+                ("exchange_user", c_void_p), ("address", c_char_p),
+                ("timeout_ms", c_int64)]
 
 
 class MemoryInfo(Structure):
@@ -129,6 +140,8 @@ class RuntimeApi(Structure):
         ("memory", _function(_handle, c_uint32, POINTER(MemoryInfo))),
         ("describe", _function(_handle, POINTER(c_char_p))),
         ("write_trace", _function(_handle, c_char_p)),
+        ("processes_connect", _function(POINTER(ProcessesOptions), _out)),
+        ("processes_free", _function(_handle, result=None)),
     ]
 
 

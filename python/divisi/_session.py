@@ -13,6 +13,7 @@ from . import _c
 from ._artifact import Artifact, Entry, PathLike, load
 from ._errors import DeviceError, InvalidError, UsageError
 from ._handles import Handle
+from ._processes import Processes
 from ._tensors import TENSOR_BYTES, capsule_pointer, copy_tensor, fill
 
 _VERSION, _NAME, _TENSOR_AT = (1, 0), b"dltensor_versioned", 32
@@ -98,6 +99,10 @@ class Session:
     trace: record when each instruction began and ended, for write_trace().
     mpi_comm: the address of an MPI_Comm, or a communicator of mpi4py, whose
         processes share the devices and make their sessions at the same time.
+    processes: divisi.Processes, in the place of mpi_comm: those that share the
+        devices, which make their sessions at the same time.
+    whole_outputs: each of several processes gets all of the outputs, not only
+        what its own devices have.
     nccl_comms: for each device that runs in this process, the address of an
         ncclComm_t of all devices, which those of the session are split from. It
         stays the caller's, and outlives the session.
@@ -109,7 +114,8 @@ class Session:
                  backend: str | Sequence[str] | None = None,
                  threads: int | None = None, timeout: float | None = None,
                  check_indices: bool = True, trace: bool = False,
-                 mpi_comm: Any = None,
+                 mpi_comm: Any = None, processes: Processes | None = None,
+                 whole_outputs: bool = False,
                  nccl_comms: Sequence[int] | int | None = None,
                  cuda_devices: Sequence[int] | int | None = None) -> None:
         if not isinstance(artifact, Artifact):
@@ -124,12 +130,15 @@ class Session:
             timeout_ms=_milliseconds(timeout),
             no_index_check=int(not check_indices), trace=int(trace),
             mpi_comm=_communicator(mpi_comm),
+            processes=processes._handle.get() if processes else None,
+            whole_outputs=int(whole_outputs),
             nccl_comms=comms, num_nccl_comms=len(comms),
             cuda_devices=gpus, num_cuda_devices=len(gpus))
         pointer = ctypes.c_void_p()
         with artifact._handle.life:
             _c.check(api, api.context_create(artifact._handle.get(), options,
                                              pointer))
+        self._processes = processes  # which outlive it
         self._handle = Handle(pointer.value, api.context_free, "session")
         self._handle.keep_for(self)
         self._calls: dict[str | None, _Call] = {}

@@ -9,6 +9,7 @@
 #include "runtime/capi/ContextOptions.h"
 #include "divisi/C/Errors.h"
 #include "divisi/runtime/launch/DeviceWiring.h"
+#include "runtime/capi/Handles.h"
 #include "runtime/launch/ThisProcess.h"
 
 #include <numeric>
@@ -128,12 +129,13 @@ static Status addGpus(const divisi_context_options &options, uint32_t numRanks,
 // What connects devices
 //===----------------------------------------------------------------------===//
 
-/// `own` if it is a failure; else that of another process, or Usage where some
-/// have communicators of NCCL and others have none.
-static Status agree(ProcessWorld &world, const Status &own, bool hasNccl,
-                    std::chrono::milliseconds timeout) {
+Status divisi::rt::agree(ProcessWorld &world, const Status &own,
+                         const ContextFacts &facts,
+                         std::chrono::milliseconds timeout) {
   std::ostringstream said;
-  said << int(own.code()) << ' ' << hasNccl << ' ' << own.message();
+  said << int(own.code()) << ' ' << facts.hasNccl << ' '
+       << (facts.artifact.empty() ? "-" : facts.artifact) << ' '
+       << own.message();
   auto texts =
       gatherTexts(world, said.str(), "the making of a context", timeout);
   if (!own.isOk() || !texts) {
@@ -143,17 +145,21 @@ static Status agree(ProcessWorld &world, const Status &own, bool hasNccl,
     std::istringstream text((*texts)[process]);
     int code = 0;
     bool otherHas = false;
-    std::string message;
-    text >> code >> otherHas;
+    std::string artifact, message;
+    text >> code >> otherHas >> artifact;
     std::getline(text.ignore(), message);
     if (code != 0) {
       return makeError(ExitCode(code), "process ", process,
                        " of mpi_comm: ", message);
     }
-    if (otherHas != hasNccl) {
+    if (otherHas != facts.hasNccl) {
       return makeError(ExitCode::Usage, "process ", process, " of mpi_comm ",
                        otherHas ? "has nccl_comms, and this one has none"
                                 : "has no nccl_comms, and this one has some");
+    }
+    if (!facts.artifact.empty() && artifact != facts.artifact) {
+      return makeError(ExitCode::Invalid, "process ", process,
+                       " of mpi_comm has another artifact than this one");
     }
   }
   return {};
@@ -179,28 +185,46 @@ static Status divideRanks(const ProcessWorld &world, uint32_t numRanks,
   return {};
 }
 
-Status divisi::rt::connectDevices(const divisi_context_options &options,
-                                  uint32_t numRanks, SessionOptions &session,
-                                  std::shared_ptr<ProcessWorld> &world) {
-  Status status;
-  if (options.mpi_comm) {
-    Launch launch;
-    launch.launcher = "the caller";
-    launch.comm = options.mpi_comm;
-    auto opened = openMpiWorld(sharedObject("libdivisi_mpi.so"), launch);
-    if (!opened) {
-      return opened.status();
+/// Those of the caller's MPI_Comm, or of its handle; null: there are none.
+static Expected<std::shared_ptr<ProcessWorld>>
+findWorld(const divisi_context_options &options) {
+  if (options.processes) {
+    Status status =
+        Handle::check(options.processes, divisi_processes::kind, "processes");
+    if (status.isOk() && options.mpi_comm) {
+      status = Status(ExitCode::Usage,
+                      "got mpi_comm and processes; give one of them");
     }
-    world = std::move(*opened);
-    status = divideRanks(*world, numRanks, session);
+    return status.isOk() ? Expected(options.processes->world) : status;
   }
+  if (!options.mpi_comm) {
+    return std::shared_ptr<ProcessWorld>();
+  }
+  Launch launch;
+  launch.launcher = "the caller";
+  launch.comm = options.mpi_comm;
+  return openMpiWorld(sharedObject("libdivisi_mpi.so"), launch);
+}
+
+Status divisi::rt::connectDevices(const divisi_context_options &options,
+                                  const LoadedArtifact &artifact,
+                                  SessionOptions &session,
+                                  std::shared_ptr<ProcessWorld> &world) {
+  auto found = findWorld(options);
+  if (!found) {
+    return found.status();
+  }
+  world = std::move(*found);
+  uint32_t numRanks = artifact.numRanks();
+  Status status = world ? divideRanks(*world, numRanks, session) : Status();
   CallersGpus gpus;
   if (status.isOk()) {
     status = addGpus(options, numRanks, gpus, session);
   }
   if (world) {
     status =
-        agree(*world, status, !gpus.communicators.empty(), session.timeout);
+        agree(*world, status, {!gpus.communicators.empty(), artifact.hash()},
+              session.timeout);
     session.communicator = [world,
                             processOf = processesOf(world->size(), numRanks)](
                                const CommunicatorRequest &request) {

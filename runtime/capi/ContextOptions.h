@@ -21,14 +21,24 @@ namespace divisi::rt {
 Expected<SessionOptions> readOptions(const divisi_context_options *given,
                                      divisi_context_options &options);
 
-/// Adds to `session`, which runs an artifact of `numRanks`, what connects its
-/// devices: the caller's communicators and GPUs, by `options`. `world` becomes
-/// what keeps the processes of its MPI_Comm together, if it has one; then it
-/// fails on all of them, if on one. With Usage where what was given does not
-/// fit, with Device where MPI or NCCL does not work.
-Status connectDevices(const divisi_context_options &options, uint32_t numRanks,
-                      SessionOptions &session,
+/// Adds to `session`, which runs `artifact`, what connects its devices: the
+/// caller's communicators and GPUs, by `options`. `world` becomes what keeps
+/// its processes together, if it has some; then it fails on all of them, if on
+/// one. With Usage where what was given does not fit, with Device where MPI or
+/// NCCL does not work.
+Status connectDevices(const divisi_context_options &options,
+                      const LoadedArtifact &artifact, SessionOptions &session,
                       std::shared_ptr<ProcessWorld> &world);
+
+/// What the processes of a context have alike.
+struct ContextFacts {
+  bool hasNccl = false; ///< Whether there are communicators of NCCL.
+  std::string artifact; ///< The hash of what is run.
+};
+/// `own` if it is a failure; else that of another process, or Usage where
+/// `facts` differ.
+Status agree(ProcessWorld &world, const Status &own, const ContextFacts &facts,
+             std::chrono::milliseconds timeout);
 
 } // namespace divisi::rt
 

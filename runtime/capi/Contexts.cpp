@@ -17,6 +17,42 @@ using namespace divisi::rt;
 
 static_assert(cancelledCode == kCancelled);
 
+/// Where one process cannot, none does; what connects them is then as it was.
+static Status openSession(std::shared_ptr<LoadedArtifact> artifact,
+                          SessionOptions options, divisi_context &context) {
+  bool isConnected = false;
+  if (options.communicator) {
+    options.communicator = [&, connect = options.communicator](
+                               const CommunicatorRequest &request) {
+      isConnected = true;
+      return connect(request);
+    };
+  }
+  auto session = Session::open(std::move(artifact), options);
+  if (!context.world || context.ownsWorld) {
+    context.session = session ? std::move(*session) : nullptr;
+    return session.status();
+  }
+  if (!isConnected) { // as often as the others
+    context.world->connect({}, options.timeout, {}, 1);
+  }
+  Status status = agree(*context.world, session.status(), {}, context.timeout);
+  context.session = status.isOk() ? std::move(*session) : nullptr;
+  return status;
+}
+
+/// Prepares what brings outputs to all processes, of all entries.
+static Status gatherOutputs(divisi_context &context) {
+  Status status;
+  for (const EntryInfo &entry : context.session->entries()) {
+    auto gathered = GatheredOutputs::prepareForAll(
+        *context.world, context.timeout, *context.session, entry);
+    status = status.isOk() ? gathered.status() : status;
+    context.gathered.push_back(gathered ? std::move(*gathered) : nullptr);
+  }
+  return agree(*context.world, status, {}, context.timeout);
+}
+
 static Status createContext(divisi_artifact *artifact,
                             const divisi_context_options *given,
                             divisi_context **context) {
@@ -34,16 +70,18 @@ static Status createContext(divisi_artifact *artifact,
   }
   auto made = std::make_unique<divisi_context>();
   made->timeout = chosen->timeout;
-  status = connectDevices(options, artifact->loaded->numRanks(), *chosen,
-                          made->world);
+  made->ownsWorld = !options.processes;
+  status = connectDevices(options, *artifact->loaded, *chosen, made->world);
   if (!status.isOk()) {
     return status;
   }
-  auto session = Session::open(artifact->loaded, *chosen);
-  if (!session) {
-    return session.status();
+  status = openSession(artifact->loaded, *chosen, *made);
+  if (status.isOk() && options.whole_outputs && made->world) {
+    status = gatherOutputs(*made);
   }
-  made->session = std::move(*session);
+  if (!status.isOk()) {
+    return status;
+  }
   made->allocate = options.allocate;
   made->allocateUser = options.allocate_user;
   *context = made.release();
@@ -73,8 +111,9 @@ static divisi_error *with(divisi_context *context, const char *place,
 
 /// The other processes may still be at work with what this one gives them.
 divisi_context::~divisi_context() {
+  gathered.clear();
   session.reset();
-  if (world && !world->finish(timeout).isOk()) {
+  if (world && ownsWorld && !world->finish(timeout).isOk()) {
     // MPI still works on it: it is never destroyed.
     new std::shared_ptr<ProcessWorld>(std::move(world));
   }
@@ -157,6 +196,37 @@ readTensors(const std::vector<ValueInfo> &values, T *tensors,
   return arguments;
 }
 
+/// Copies whole outputs to where the caller wants them.
+static Status copyOutputs(const std::vector<HostTensor> &whole,
+                          const std::vector<TensorArgument> &to) {
+  for (size_t i = 0; i < whole.size(); ++i) {
+    const TensorView &view = to[i].views.front();
+    int64_t width = byteWidth(view.type);
+    Box box = Box::whole(view.dims);
+    Dims dense = denseStrides(width, view.dims), strides = dense;
+    for (size_t d = 0; d < view.strides.size(); ++d) {
+      strides[d] = view.strides[d] * width;
+    }
+    if (whole[i].byteSize() != 0) {
+      BoxCopy(width, box, box, dense, box, strides)
+          .run(whole[i].data(), view.first());
+    }
+  }
+  return {};
+}
+
+/// Runs an entry, each process with its devices; all get all outputs.
+static Status runForAll(divisi_context &context, const EntryInfo &entry,
+                        const std::vector<TensorArgument> &from,
+                        const std::vector<TensorArgument> &to) {
+  size_t index = &entry - context.session->entries().data();
+  const GatheredOutputs &gathered = *context.gathered[index];
+  auto boxes = gathered.run(*context.session, from);
+  auto whole = boxes ? gathered.gather(*boxes)
+                     : Expected<std::vector<HostTensor>>(boxes.status());
+  return whole ? copyOutputs(*whole, to) : whole.status();
+}
+
 static Status runEntry(divisi_context &context, const char *name,
                        const divisi_tensor *inputs, size_t numInputs,
                        divisi_tensor *outputs, size_t numOutputs) {
@@ -182,6 +252,9 @@ static Status runEntry(divisi_context &context, const char *name,
     return from ? status : from.status();
   }
   auto to = readTensors(entry.outputs, outputs, "output");
+  if (to && !context.gathered.empty()) {
+    return runForAll(context, entry, *from, *to);
+  }
   return to ? context.session->run(entry.name, *from, *to) : to.status();
 }
 

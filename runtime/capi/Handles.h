@@ -14,6 +14,7 @@
 #include "divisi/C/Handle.h"
 #include "divisi/runtime/comm/ProcessWorld.h"
 #include "divisi/runtime/core/Session.h"
+#include "divisi/runtime/launch/Processes.h"
 
 #include <memory>
 
@@ -27,6 +28,16 @@ struct divisi_artifact : divisi::Handle {
   std::shared_ptr<divisi::rt::LoadedArtifact> loaded; ///< Never null.
 };
 
+/// Processes that are connected.
+struct divisi_processes : divisi::Handle {
+  static constexpr uint32_t kind = 0x50524f43; ///< Tells handles apart.
+  /// These, which are not null.
+  explicit divisi_processes(std::shared_ptr<divisi::rt::ProcessWorld> world)
+      : Handle(kind), world(std::move(world)) {}
+
+  std::shared_ptr<divisi::rt::ProcessWorld> world; ///< Never null.
+};
+
 /// A session, which one thread at a time uses.
 struct divisi_context : divisi::Handle {
   static constexpr uint32_t kind = 0x43545854; ///< Tells handles apart.
@@ -37,11 +48,14 @@ struct divisi_context : divisi::Handle {
 
   /// Those; null if there are none.
   std::shared_ptr<divisi::rt::ProcessWorld> world;
+  bool ownsWorld = false;                       ///< Whether these end with it.
   std::chrono::milliseconds timeout{0};         ///< Of the session.
   std::unique_ptr<divisi::rt::Session> session; ///< Never null.
-  divisi_allocate allocate = nullptr;           ///< As it was given.
-  void *allocateUser = nullptr;                 ///< Handed to it.
-  std::string text;                             ///< What describe() gave last.
+  /// By entry, where each process gets all of the outputs; else empty.
+  std::vector<std::unique_ptr<divisi::rt::GatheredOutputs>> gathered;
+  divisi_allocate allocate = nullptr; ///< As it was given.
+  void *allocateUser = nullptr;       ///< Handed to it.
+  std::string text;                   ///< What describe() gave last.
 };
 
 namespace divisi::rt {
@@ -58,6 +72,7 @@ Expected<TensorView> viewOf(const divisi_tensor &tensor, const ValueInfo &info,
 /// The functions of runtime.h by what they are about.
 void addArtifactFunctions(divisi_runtime_api &api);
 void addContextFunctions(divisi_runtime_api &api);
+void addProcessesFunctions(divisi_runtime_api &api);
 
 } // namespace divisi::rt
 

@@ -18,6 +18,7 @@ static divisi_runtime_api makeApi() {
   api.errors = errorApi();
   addArtifactFunctions(api);
   addContextFunctions(api);
+  addProcessesFunctions(api);
   return api;
 }
 

@@ -270,33 +270,86 @@ Status Processes::divide(const std::string &path,
 Expected<std::unique_ptr<GatheredOutputs>>
 GatheredOutputs::prepare(Processes &processes, const Session &session,
                          const EntryInfo &entry) {
-  std::unique_ptr<GatheredOutputs> all(new GatheredOutputs(processes, entry));
-  ProcessWorld &world = *processes.world_;
-  all->communicator_ =
-      world.connect(processesOf(world.size(), session.numRanks()),
-                    processes.timeout_, std::chrono::microseconds(0), 1);
-  auto outputs = session.outputBoxes(entry);
-  for (size_t index = 0; index < outputs.size(); ++index) {
-    const ValueInfo &output = entry.outputs[index];
-    StepDesc step;
-    step.tag = uint32_t(index);
-    step.location = "the gathering of output '" + output.name + "'";
-    step.type = output.type;
-    for (const auto &box : outputs[index]) {
-      step.parties.push_back(
-          {uint32_t(step.parties.size()), box, std::nullopt});
-    }
-    step.parties.front().result = Box::whole(output.dims);
-    auto &shares = all->steps_.emplace_back();
-    for (uint32_t rank : session.localRanks()) {
-      auto share = LoneStep::prepare(*all->communicator_, step, rank);
-      if (!share) {
-        return share.status();
-      }
-      shares.push_back(std::move(*share));
+  std::unique_ptr<GatheredOutputs> all(new GatheredOutputs(entry, &processes));
+  all->isReceiver_ = processes.isFirst();
+  Status status = all->prepare(*processes.world_, processes.timeout_, session);
+  return status.isOk() ? Expected(std::move(all)) : status;
+}
+
+Expected<std::unique_ptr<GatheredOutputs>>
+GatheredOutputs::prepareForAll(ProcessWorld &world,
+                               std::chrono::milliseconds timeout,
+                               const Session &session, const EntryInfo &entry) {
+  std::unique_ptr<GatheredOutputs> all(new GatheredOutputs(entry, nullptr));
+  Status status = all->prepare(world, timeout, session);
+  return status.isOk() ? Expected(std::move(all)) : status;
+}
+
+Status GatheredOutputs::note(const Status &status) const {
+  if (processes_) {
+    return processes_->note(status);
+  }
+  communicator_->abort(status); // others would wait for this one
+  return status;
+}
+
+Status GatheredOutputs::prepare(ProcessWorld &world,
+                                std::chrono::milliseconds timeout,
+                                const Session &session) {
+  std::vector<uint32_t> processOf =
+      processesOf(world.size(), session.numRanks());
+  numLocal_ = session.localRanks().size();
+  communicator_ =
+      world.connect(processOf, timeout, std::chrono::microseconds(0), 1);
+  for (const auto &boxes : session.outputBoxes(entry_)) {
+    Status status = prepareOutput(session, processOf, boxes);
+    if (!status.isOk()) {
+      return status;
     }
   }
-  return all;
+  return {};
+}
+
+/// Whether each process has a rank that holds all of an output.
+static bool haveAll(const std::vector<uint32_t> &processOf, const Box &whole,
+                    const std::vector<std::optional<Box>> &boxes) {
+  std::vector<bool> has(processOf.back() + 1);
+  for (size_t rank = 0; rank < boxes.size(); ++rank) {
+    has[processOf[rank]] = has[processOf[rank]] || boxes[rank] == whole;
+  }
+  return std::ranges::find(has, false) == has.end();
+}
+
+/// What comes to a process comes to the first of its ranks.
+Status
+GatheredOutputs::prepareOutput(const Session &session,
+                               const std::vector<uint32_t> &processOf,
+                               const std::vector<std::optional<Box>> &boxes) {
+  auto &shares = steps_.emplace_back();
+  const ValueInfo &output = entry_.outputs[steps_.size() - 1];
+  Box whole = Box::whole(output.dims);
+  if (isForAll() && haveAll(processOf, whole, boxes)) {
+    return {};
+  }
+  StepDesc step;
+  step.tag = uint32_t(steps_.size() - 1);
+  step.location = "the gathering of output '" + output.name + "'";
+  step.type = output.type;
+  for (uint32_t rank = 0; rank < boxes.size(); ++rank) {
+    bool isFirst = rank == 0 || processOf[rank] != processOf[rank - 1];
+    step.parties.push_back({rank, boxes[rank], std::nullopt});
+    if (isFirst && (rank == 0 || isForAll())) {
+      step.parties.back().result = whole;
+    }
+  }
+  for (uint32_t rank : session.localRanks()) {
+    auto share = LoneStep::prepare(*communicator_, step, rank);
+    if (!share) {
+      return share.status();
+    }
+    shares.push_back(std::move(*share));
+  }
+  return {};
 }
 
 Expected<std::vector<HostTensor>>
@@ -310,7 +363,7 @@ GatheredOutputs::run(Session &session,
       auto tensor = HostTensor::allocate(
           output.type, box ? box->extents() : Dims{0}, output.name);
       if (!tensor) {
-        return tensor.status();
+        return note(tensor.status());
       }
       views.push_back(TensorView::of(*tensor));
       boxes.push_back(std::move(*tensor));
@@ -319,7 +372,7 @@ GatheredOutputs::run(Session &session,
   }
   Status status = session.run(entry_.name, inputs, to);
   return status.isOk() ? Expected<std::vector<HostTensor>>(std::move(boxes))
-                       : processes_.note(status);
+                       : note(status);
 }
 
 /// Starts all steps of a gathering and goes on until they are done.
@@ -358,6 +411,15 @@ GatheredOutputs::gather(const std::vector<HostTensor> &boxes) const {
   for (size_t index = 0; index < steps_.size(); ++index) {
     const ValueInfo &output = entry_.outputs[index];
     const std::vector<LoneStep> &shares = steps_[index];
+    if (shares.empty()) {
+      size_t local = 0;
+      while (output.boxes[local] != Box::whole(output.dims)) {
+        ++local;
+      }
+      whole.push_back(boxes[box + local]);
+      box += numLocal_;
+      continue;
+    }
     std::vector<CommStep *> steps;
     std::vector<const void *> sources;
     std::vector<void *> results(shares.size());
@@ -365,17 +427,17 @@ GatheredOutputs::gather(const std::vector<HostTensor> &boxes) const {
       steps.push_back(share.get());
       sources.push_back(boxes[box++].data());
     }
-    if (processes_.isFirst()) {
+    if (isReceiver_) {
       auto tensor = HostTensor::allocate(output.type, output.dims, output.name);
       if (!tensor) {
-        return tensor.status();
+        return note(tensor.status());
       }
       whole.push_back(std::move(*tensor));
-      results.front() = whole.back().data(); // rank 0 is the first one's
+      results.front() = whole.back().data();
     }
     Status status = runAll(*communicator_, std::move(steps), sources, results);
     if (!status.isOk()) {
-      return processes_.note(status);
+      return note(status);
     }
   }
   return whole;

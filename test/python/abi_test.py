@@ -15,6 +15,7 @@ STRUCTURES = {
     "divisi_value_info": _c.ValueInfo,
     "divisi_artifact_options": _c.ArtifactOptions,
     "divisi_context_options": _c.ContextOptions,
+    "divisi_processes_options": _c.ProcessesOptions,
     "divisi_memory_info": _c.MemoryInfo, "divisi_runtime_api": _c.RuntimeApi,
     "divisi_progress_info": _c.ProgressInfo,
     "divisi_compilation_options": _c.CompilationOptions,

@@ -243,7 +243,10 @@ def plan_files_are_read():
 
 def options_are_refused():
     for options, message in (
-            ({"session": {"mpi_comm": 1}}, "parts of the outputs"),
+            ({"session": {"mpi_comm": 1}}, "do not compile together"),
+            ({"process_group": True}, "init_process_group() before"),
+            ({"process_group": 3}, "expected True, for the default group"),
+            ({"process_group": True, "background": True}, "compile together, "),
             ({"shapes": {}}, "the shapes that it is called with"),
             ({"fallback": "never"}, "expected 'warn' or 'error'")):
         try:

@@ -75,6 +75,20 @@ def test_models(name, devices):
     host(f"model:{name}:{devices}")
 
 
+@pytest.mark.whole
+@pytest.mark.parametrize("processes, devices", [(2, 2), (3, 4)])
+def test_group(processes, devices):
+    """Processes of torchrun share the devices of what is compiled."""
+    cases = ["forward", "shapes", "blocks", "training", "falls_back", "differs"]
+    done = subprocess.run(
+        [TORCH, "-m", "torch.distributed.run", "--standalone",
+         "--nproc-per-node", str(processes), HERE / "torch_group_host.py",
+         str(devices), *cases], capture_output=True, text=True, timeout=550,
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.count("passed ") == len(cases)
+
+
 def mesh(processes, name, *program, **options):
     """What process 0 tells of a module on a mesh of gloo; `program` plans it, or
     else the module's own plan is applied."""

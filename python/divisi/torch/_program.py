@@ -82,6 +82,8 @@ class Program:
     def _call(self, artifact: Artifact) -> Call:
         session = {"threads": self._options.threads_of(artifact.devices),
                    **self._options.session}
+        if group := self._options.process_group:
+            session.update(processes=group.processes, whole_outputs=True)
         numbers = dict(zip(self.exported.names, self.exported.arguments))
         return Call(Session(artifact, **session), numbers, self.exported.kinds)
 
@@ -129,6 +131,13 @@ class Program:
         key = hashlib.sha256(b"\n".join((
             tools().encode(), repr(plan).encode(), weights,
             self.exported.content))).hexdigest()
+        if group := self._options.process_group:
+            return group.artifact(key, self._cache,
+                                  lambda: self._make(key, write))
+        return self._make(key, write)
+
+    def _make(self, key: str, write: Callable[[str], Any]) -> Artifact:
+        """_compile(), of this process."""
         if found := self._cache.find(key, ".divisi"):
             with contextlib.suppress(Error):
                 return load(found)

@@ -196,11 +196,11 @@ Status Connecting::connectTo(uint32_t other, const std::string &told) {
     }
     std::this_thread::sleep_for(nap);
   } while (steady_clock::now() < deadline);
-  return makeError(
-      ExitCode::Device, "process ", processes_.self, " cannot reach process ",
-      other, " within ", processes_.timeout.count(), " ms",
-      isOneMachine_ ? "" : ", which is on another machine; say by ",
-      isOneMachine_ ? "" : "which address it is reached");
+  return makeError(ExitCode::Device, "process ", processes_.self,
+                   " cannot reach process ", other, " within ",
+                   processes_.timeout.count(),
+                   " ms; where it is on another machine, say by which address "
+                   "it is reached");
 }
 
 /// Those behind this one.

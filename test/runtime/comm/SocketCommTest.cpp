@@ -144,6 +144,12 @@ TEST(SocketCommTest, whoHasAnotherKeyIsNotLetIn) {
     }
   });
   EXPECT_EQ(status.code(), ExitCode::Device) << status.message();
+  if (self == 1) {
+    EXPECT_THAT(status.message(),
+                HasSubstr("process 1 cannot reach process 0 within 500 ms; "
+                          "where it is on another machine, say by which "
+                          "address it is reached"));
+  }
 }
 
 /// The last test: a process that ends is named by who waits for it.

@@ -94,27 +94,41 @@ private:
 /// What an entry gives, of which each process has a part.
 class GatheredOutputs {
 public:
-  /// All processes make it at the same time; the arguments outlive it.
+  /// For the first process. All make it at the same time; the arguments outlive
+  /// it.
   static Expected<std::unique_ptr<GatheredOutputs>>
   prepare(Processes &processes, const Session &session, const EntryInfo &entry);
+  /// For all of them: a run that fails on one then fails on all.
+  static Expected<std::unique_ptr<GatheredOutputs>>
+  prepareForAll(ProcessWorld &world, std::chrono::milliseconds timeout,
+                const Session &session, const EntryInfo &entry);
 
   /// Runs the entry: the boxes of this process, output by output and rank by
   /// rank.
   Expected<std::vector<HostTensor>>
   run(Session &session, std::span<const TensorArgument> inputs) const;
-  /// The whole outputs, of what run() has given on all processes; on all but
-  /// the first process there are none.
+  /// The whole outputs, of what run() has given on all processes; on those that
+  /// they are not for there are none.
   Expected<std::vector<HostTensor>>
   gather(const std::vector<HostTensor> &boxes) const;
 
 private:
-  GatheredOutputs(Processes &processes, const EntryInfo &entry)
-      : processes_(processes), entry_(entry) {}
+  GatheredOutputs(const EntryInfo &entry, Processes *processes)
+      : entry_(entry), processes_(processes) {}
+  Status prepare(ProcessWorld &world, std::chrono::milliseconds timeout,
+                 const Session &session);
+  Status prepareOutput(const Session &session,
+                       const std::vector<uint32_t> &processOf,
+                       const std::vector<std::optional<Box>> &boxes);
+  Status note(const Status &status) const;
+  bool isForAll() const { return !processes_; }
 
-  Processes &processes_;
   const EntryInfo &entry_;
+  Processes *processes_; ///< Null: outputs are for all.
+  bool isReceiver_ = true;
+  size_t numLocal_ = 0; ///< Ranks of this process.
   std::shared_ptr<Communicator> communicator_;
-  /// [output][local rank].
+  /// [output][local rank]; none of an output that all have anyway.
   std::vector<std::vector<LoneStep>> steps_;
 };
 
