@@ -137,3 +137,12 @@ def test_mesh_of_exported_plan(name):
     assert of_file["products"] == own["products"]
     # Of GPT-2 the exporter makes two weights of one, which rest differently.
     assert of_file["bytes"] <= (1.2 if name == "gpt2" else 1) * own["bytes"]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", ["gpt2", "llama", "vit"])
+def test_four_processes_of_an_exported_plan(name):
+    """Outputs, loss and gradients, which the processes compare with one's."""
+    told = mesh(4, name, PROGRAM, mesh={"model": 4})
+    assert told["plan"]["mesh"]["shape"] == [4]
+    assert len(told["products"]) > 8
