@@ -109,7 +109,8 @@ def test_how_ranks_meet_in_a_body_is_told(divisi, compile_loops):
         assert_close(load(divisi.path("out.npz")), run_lstm())
 
 
-@pytest.mark.parametrize("devices", [2, 4])
+@pytest.mark.parametrize("devices", [
+    2, pytest.param(4, marks=pytest.mark.whole)])
 def test_random_plans_of_an_lstm(divisi, devices):
     w, r, x = lstm_tensors()
     divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())

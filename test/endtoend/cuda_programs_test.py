@@ -150,8 +150,8 @@ def test_no_interleaving_has_a_race(divisi, name):
 
 
 # The waits of a run, each left out once.
-@pytest.mark.sample()
-@pytest.mark.parametrize("name", ["segformer", "t5"])
+@pytest.mark.parametrize("name", [
+    pytest.param("segformer", marks=pytest.mark.whole), "t5"])
 def test_waits_that_are_left_out_are_reported(divisi, name):
     m = model(name)
     divisi("compile", m.onnx, *m.shapes, *PLANS["found"], *GPU, "-o",
@@ -161,6 +161,7 @@ def test_waits_that_are_left_out_are_reported(divisi, name):
           f"{implied} that others imply")
 
 
+@pytest.mark.whole
 def test_gpt2_of_its_real_size(divisi, generated):
     if not HAS_PRODUCTS:
         pytest.skip("the build found no cublasLt.h")
