@@ -226,8 +226,13 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
     machine.set_ranks(options.machineDevices);
     machine.set_links(options.machineLinks);
   }
-  std::filesystem::path folder =
-      std::filesystem::absolute(path).parent_path().lexically_normal();
+  std::error_code error;
+  std::filesystem::path whole = std::filesystem::absolute(path, error);
+  if (error) { // the folder of this process is gone
+    return makeError(ExitCode::File, "cannot write '", path,
+                     "': ", error.message());
+  }
+  std::filesystem::path folder = whole.parent_path().lexically_normal();
   DataCollector collector(module, store, options, folder.string());
   Expected<std::vector<rt::GlobalData>> data = collector.run(*draft);
   if (!data) {

@@ -24,11 +24,17 @@ static std::optional<int64_t> parseNumber(const std::string &text) {
   return value;
 }
 
+/// Of this process; relative where it is gone.
+static std::string workingFolder() {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::current_path(error);
+  return error ? "." : folder.string();
+}
+
 ExternalData::ExternalData(const std::string &modelPath, GlobalStore &store)
     : modelPath_(modelPath),
-      folder_(store.bytesInMemory(modelPath)
-                  ? std::filesystem::current_path().string()
-                  : folderOf(modelPath)),
+      folder_(store.bytesInMemory(modelPath) ? workingFolder()
+                                             : folderOf(modelPath)),
       store_(store) {}
 
 /// Whether the text of `location` names a file, and leads down alone.

@@ -4,6 +4,7 @@ An abort, a sanitizer's report or a crash shows as an exit code of its own,
 so each case fails then, whatever else it asserts.
 """
 
+import os
 import re
 import resource
 import signal
@@ -386,6 +387,23 @@ def test_output_in_a_folder_that_is_not_there(divisi, tmp_path):
     fails(divisi, FILES, "compile", "m.onnx", "--devices", 2,
           "-o", "no/m.divisi", because=["no/m.divisi"])
     nothing_written(divisi, "m.onnx")
+
+
+# Named by a whole path, the model is still there.
+def test_the_folder_of_the_process_is_gone(divisi, tmp_path):
+    bad_models.good(tmp_path)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+
+    def leave():
+        os.chdir(gone)
+        os.rmdir(gone)
+
+    for verb, name in (("compile", "m.divisi"), ("plan", "p.mlir")):
+        fails(divisi, FILES, verb, tmp_path / "m.onnx", "--devices", 2, "-o",
+              name, because=[f"cannot write '{name}': No such file"],
+              preexec_fn=leave)
+        gone.mkdir()
 
 
 def test_output_that_is_a_folder(divisi, tmp_path):
