@@ -56,6 +56,19 @@ def _is_open(info: onnx.ValueInfoProto, dims: Container[str] = ()) -> bool:
             for dim in kind.shape.dim))
 
 
+def _inner(info: onnx.ValueInfoProto) -> onnx.TypeProto:
+    """Its type, or that of what it holds if it is an optional."""
+    kind = info.type
+    return kind.optional_type.elem_type if kind.HasField("optional_type") \
+        else kind
+
+
+def _is_sequence(info: onnx.ValueInfoProto) -> bool:
+    """Whether it is a list of tensors, of which the compiler has an input or
+    output each: `x[0]`, `x[1]` and so on."""
+    return _inner(info).HasField("sequence_type")
+
+
 class DivisiRep(BackendRep):
     """A prepared model. It is for one thread at a time."""
 
@@ -71,10 +84,16 @@ class DivisiRep(BackendRep):
         self._inputs = [info.name for info in open_inputs(model)]
         self._outputs = [info.name for info in model.graph.output]
         self._results = namedtupledict("Outputs", self._outputs)
+        infos = open_inputs(model)
+        self._optional = {info.name for info in infos
+                          if info.type.HasField("optional_type")}
+        self._lists = {info.name for info in infos if _is_sequence(info)}
         given = self._options.pop("constants", None) or {}
         self._given = dict(given)
-        self._constants = [name for name in self._inputs if name not in given
-                           and name in shape_inputs(model)]
+        self._constants = [
+            name for name in self._inputs
+            if name not in given and name in shape_inputs(model)
+            and name not in self._optional | self._lists]
         shapes = self._options.pop("shapes", None) or {}
         self._shapes = dict(shapes)
         self._open = [info.name for info in open_inputs(model)
@@ -87,14 +106,17 @@ class DivisiRep(BackendRep):
     @property
     def is_static(self) -> bool:
         """Whether it was compiled when it was prepared."""
-        return not self._constants and not self._open
+        return not (self._constants or self._open or self._optional
+                    or self._lists)
 
     def _session(self, values: Mapping[str, numpy.ndarray]) -> Session:
         """That for inputs of these shapes, and of these values where shapes
         depend on them."""
         constants = {name: values[name] for name in self._constants}
-        shapes = {name: values[name].shape for name in self._open
-                  if name not in constants}
+        told = {*self._open, *self._optional}
+        shapes = {name: value.shape for name, value in values.items()
+                  if name not in constants
+                  and (name in told or name.partition("[")[0] in self._lists)}
         key = (tuple(sorted(shapes.items())), tuple(
             (name, value.dtype.str, value.shape, value.tobytes())
             for name, value in constants.items()))
@@ -120,15 +142,37 @@ class DivisiRep(BackendRep):
                 raise InvalidError(f"got {len(inputs)} inputs, expected "
                                    f"{len(names)}: {', '.join(names) or 'none'}")
             given = dict(zip(names, inputs))
-        missing = [name for name in names if name not in given]
+        missing = [name for name in names
+                   if name not in given and name not in self._optional]
         if missing:
             raise InvalidError(f"input '{missing[0]}' is missing")
-        values = {name: _array(name, value) for name, value in given.items()}
+        values: dict[str, numpy.ndarray] = {}
+        for name, value in given.items():
+            if name in self._lists and isinstance(value, (list, tuple)):
+                values.update({f"{name}[{i}]": _array(f"{name}[{i}]", item)
+                               for i, item in enumerate(value)})
+            elif value is not None or name not in self._optional:
+                values[name] = _array(name, value)
+        for name, value in values.items():
+            held = name.partition("[")[0]
+            if not value.shape and held in self._optional | self._lists:
+                raise UnsupportedError(
+                    f"input '{name}' is a scalar that '{held}' holds; only "
+                    "tensors with dims can be held", name)
         session = self._session(values)
         found = session.run({name: value for name, value in values.items()
                              if name not in self._constants})
-        return self._results(*(_counted(self._model, found, name)
-                               for name in self._outputs))
+        return self._results(*(
+            _list_of(found, info.name) if _is_sequence(info)
+            else _counted(self._model, found, info.name)
+            for info in self._model.graph.output))
+
+
+def _list_of(found: Mapping[str, numpy.ndarray],
+             name: str) -> list[numpy.ndarray]:
+    """The tensors of a sequence."""
+    count = sum(other.startswith(name + "[") for other in found)
+    return [found[f"{name}[{i}]"] for i in range(count)]
 
 
 def _counted(model: onnx.ModelProto, found: Mapping[str, numpy.ndarray],
@@ -153,8 +197,8 @@ def _array(name: str, value: Any) -> numpy.ndarray:
         return onnx.numpy_helper.to_array(value)
     if value is None or isinstance(value, (list, tuple, dict)):
         raise UnsupportedError(
-            f"input '{name}' is a {type(value).__name__}; sequences, maps and "
-            "optionals are not supported, only tensors", name)
+            f"input '{name}' is a {type(value).__name__}; maps, and lists where "
+            "the model has a tensor, are not supported", name)
     return numpy.asarray(value)
 
 

@@ -128,9 +128,8 @@ def import_node(folder, op_type, elements, shape, **attributes):
 @pytest.mark.parametrize("elements, name", [
     (1, None), (11, None), (10, None), (16, None), (3, None), (13, None),
     (17, None), (19, None), (21, None), (22, None), (8, "STRING"),
-    (14, "COMPLEX64"), (15, "COMPLEX128"), (18, "FLOAT8E4M3FNUZ"),
-    (20, "FLOAT8E5M2FNUZ"), (23, "FLOAT4E2M1"), (24, "FLOAT8E8M0"),
-    (25, "UINT2"), (26, "INT2")])
+    (14, "COMPLEX64"), (15, "COMPLEX128"), (18, None), (20, None),
+    (23, None), (24, None), (25, None), (26, None)])
 def test_input_types_without_kernels_are_named(tmp_path, elements, name):
     done = import_node(tmp_path, "Identity", elements, [3])
     assert done.returncode == (5 if name else 0), done.stderr

@@ -266,7 +266,8 @@ static HostSecret secret(const std::string &key = "a key",
 
 static Expected<Rendezvous> openSecretly(int64_t limit = 500) {
   return Rendezvous::open(address(),
-                          {2, "hosts", "CHAIR", milliseconds(limit), secret()});
+                          {2, "hosts", "CHAIR", milliseconds(limit), secret(),
+                           /*first=*/1});
 }
 
 /// What party 1 with that secret is told, and what is heard of it.
