@@ -35,8 +35,7 @@ def gpt3(folder, generated):
 
 def test_batch_is_split_across_nodes_and_little_else(gpt3):
     """Over the slow links between nodes, nothing has to move."""
-    assert gpt3.axes in [{"x0": 8, "x1": 4, "x2": 2},
-                         {"x0": 8, "x1": 2, "x2": 4}]
+    assert gpt3.axes == {"x0": 8, "x1": 2, "x2": 4}
     products = gpt3.named("matmul", "transformer.h")
     assert len(products) == 2 * 4
     for op in products:
@@ -50,14 +49,11 @@ def test_batch_is_split_across_nodes_and_little_else(gpt3):
 def test_heads_are_split_within_a_node(gpt3):
     """From the fused product, whose labels are those of c, b, h and d, on."""
     for op in gpt3.named("matmul", "attn.c_attn"):
-        assert op.labels == "mak,knbc->manbc"
-        assert {"x1", "x2"} & set(op.axes["b"])
+        assert op.labels == "mak,knbc->manbc" and "x2" in op.axes["b"]
     attentions = gpt3.named("attention")
     assert len(attentions) == 2
     for op in attentions:
-        assert op.axes["b"] == ("x0",) and op.axes["h"]
-        within = [op.axes[loop] for loop in op.axes if loop != "b"]
-        assert sorted(sum(within, ())) == ["x1", "x2"]
+        assert op.axes == {"b": ("x0",), "h": ("x2",), "s": ("x1",)}
 
 
 def test_columns_then_rows(gpt3):
@@ -70,12 +66,10 @@ def test_columns_then_rows(gpt3):
 def test_one_table_is_split_by_vocabulary_for_embedding_and_logits(gpt3):
     """It is tied: 2.5 GB, of which a device has a part at most."""
     shape, dims = gpt3.places["lm_head.weight"]
-    axis = dims[0]
-    assert shape == "50257x12288xf32" and axis in ("x1", "x2")
-    assert gpt3.axes[axis] == 4
+    assert shape == "50257x12288xf32" and dims[0] == "x2"
     [embedding] = gpt3.named("gather")
     [logits] = gpt3.named("matmul", "lm_head")
-    assert embedding.axes["v"] == logits.axes["n"] == (axis,)
+    assert embedding.axes["v"] == logits.axes["n"] == ("x2",)
 
 
 def test_large_image_is_split_by_rows_that_overlap(folder, generated):
