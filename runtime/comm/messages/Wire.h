@@ -34,7 +34,7 @@ public:
   virtual ~Requests() = default;
   /// Whether none is left.
   virtual bool areDone() const = 0;
-  /// The parties whose messages are left, as they were added, ascending.
+  /// The party of each message that is left, in no order.
   virtual std::vector<size_t> parties() const = 0;
 };
 

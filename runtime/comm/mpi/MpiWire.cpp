@@ -22,8 +22,6 @@ std::vector<size_t> MpiRequests::parties() const {
       parties.push_back(parties_[i]);
     }
   }
-  std::sort(parties.begin(), parties.end());
-  parties.erase(std::unique(parties.begin(), parties.end()), parties.end());
   return parties;
 }
 

@@ -19,8 +19,6 @@ std::vector<size_t> SocketRequests::parties() const {
   for (const Entry &entry : left_) {
     parties.push_back(entry.message->party);
   }
-  std::sort(parties.begin(), parties.end());
-  parties.erase(std::unique(parties.begin(), parties.end()), parties.end());
   return parties;
 }
 
