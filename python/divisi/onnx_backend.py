@@ -56,17 +56,18 @@ def _is_open(info: onnx.ValueInfoProto, dims: Container[str] = ()) -> bool:
             for dim in kind.shape.dim))
 
 
-def _inner(info: onnx.ValueInfoProto) -> onnx.TypeProto:
-    """Its type, or that of what it holds if it is an optional."""
-    kind = info.type
-    return kind.optional_type.elem_type if kind.HasField("optional_type") \
-        else kind
-
-
 def _is_sequence(info: onnx.ValueInfoProto) -> bool:
-    """Whether it is a list of tensors, of which the compiler has an input or
-    output each: `x[0]`, `x[1]` and so on."""
-    return _inner(info).HasField("sequence_type")
+    """Whether it is a list of tensors, or an optional one; the compiler has an
+    input or output for each: `x[0]`, `x[1]` and so on."""
+    kind = info.type
+    if kind.HasField("optional_type"):
+        kind = kind.optional_type.elem_type
+    return kind.HasField("sequence_type")
+
+
+def _holder(name: str) -> str:
+    """Of a tensor in a sequence, the sequence; else the tensor."""
+    return name.partition("[")[0]
 
 
 class DivisiRep(BackendRep):
@@ -81,22 +82,23 @@ class DivisiRep(BackendRep):
         self._model = model
         self._session_options = dict(session)
         self._options = dict(options)
-        self._inputs = [info.name for info in open_inputs(model)]
+        infos = open_inputs(model)
+        self._inputs = [info.name for info in infos]
         self._outputs = [info.name for info in model.graph.output]
         self._results = namedtupledict("Outputs", self._outputs)
-        infos = open_inputs(model)
         self._optional = {info.name for info in infos
                           if info.type.HasField("optional_type")}
         self._lists = {info.name for info in infos if _is_sequence(info)}
         given = self._options.pop("constants", None) or {}
         self._given = dict(given)
+        fixed = shape_inputs(model)
         self._constants = [
             name for name in self._inputs
-            if name not in given and name in shape_inputs(model)
+            if name not in given and name in fixed
             and name not in self._optional | self._lists]
         shapes = self._options.pop("shapes", None) or {}
         self._shapes = dict(shapes)
-        self._open = [info.name for info in open_inputs(model)
+        self._open = [info.name for info in infos
                       if _is_open(info, options.get("dims") or ())
                       and info.name not in shapes and info.name not in given]
         self._sessions: dict[Any, Session] = {}
@@ -116,7 +118,7 @@ class DivisiRep(BackendRep):
         told = {*self._open, *self._optional}
         shapes = {name: value.shape for name, value in values.items()
                   if name not in constants
-                  and (name in told or name.partition("[")[0] in self._lists)}
+                  and (name in told or _holder(name) in self._lists)}
         key = (tuple(sorted(shapes.items())), tuple(
             (name, value.dtype.str, value.shape, value.tobytes())
             for name, value in constants.items()))
@@ -154,10 +156,10 @@ class DivisiRep(BackendRep):
             elif value is not None or name not in self._optional:
                 values[name] = _array(name, value)
         for name, value in values.items():
-            held = name.partition("[")[0]
-            if not value.shape and held in self._optional | self._lists:
+            holder = _holder(name)
+            if not value.shape and holder in self._optional | self._lists:
                 raise UnsupportedError(
-                    f"input '{name}' is a scalar that '{held}' holds; only "
+                    f"input '{name}' is a scalar that '{holder}' holds; only "
                     "tensors with dims can be held", name)
         session = self._session(values)
         found = session.run({name: value for name, value in values.items()
