@@ -89,6 +89,10 @@ Status ExportVerb::check() const {
 }
 
 Status ExportVerb::plan() {
+  // What runs a plan of placements runs the model's own operators.
+  if (to_ == "dtensor" && !planFlags_.rewrite.getNumOccurrences()) {
+    planFlags_.rewrite = "off";
+  }
   divisi::Expected<CompileOptions> options =
       gatherOptions(importFlags_, planFlags_);
   if (!options) {

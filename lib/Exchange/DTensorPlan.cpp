@@ -58,24 +58,55 @@ private:
 
 } // namespace
 
-/// Of the axis, by where it splits the tensor. Before a factor that is not the
-/// major one of its dimension lie others: a strided shard.
+namespace {
+/// An axis that splits a dimension, and into how many parts that is divided
+/// outside of the axis.
+struct SplitAxis {
+  AxisId axis;
+  int64_t outside = 1;
+};
+} // namespace
+
+static std::vector<SplitAxis> axesOf(const DimFactorLayouts &dim,
+                                     const Grid &grid) {
+  std::vector<SplitAxis> axes;
+  int64_t before = 1;
+  for (const FactorLayout &factor : dim) {
+    int64_t outside = before;
+    for (AxisId axis : factor.axes) {
+      axes.push_back({axis, outside});
+      outside *= grid.size(axis);
+    }
+    before *= factor.extent;
+  }
+  return axes;
+}
+
+/// Of the axis, by where it splits the tensor. A strided shard's factor is what
+/// lies outside of it and is not divided by axes before it, for DTensor applies
+/// placements one after the other.
 std::string PlanSpeaker::placement(const TensorLayout &tensor,
                                    AxisId axis) const {
   if (llvm::is_contained(tensor.partialAxes, axis)) {
     return "Partial(" + stringifyReduceKind(tensor.partialKind).str() + ")";
   }
   for (auto [number, dim] : llvm::enumerate(tensor.dims)) {
-    int64_t before = 1;
-    for (const FactorLayout &factor : dim) {
-      if (llvm::is_contained(factor.axes, axis)) {
-        return before == 1 ? llvm::formatv("Shard(dim={0})", number).str()
-                           : llvm::formatv("_StridedShard(dim={0}, sf={1})",
-                                           number, before)
-                                 .str();
-      }
-      before *= factor.extent;
+    std::vector<SplitAxis> axes = axesOf(dim, grid_);
+    auto mine = llvm::find_if(
+        axes, [&](const SplitAxis &each) { return each.axis == axis; });
+    if (mine == axes.end()) {
+      continue;
     }
+    int64_t factor = mine->outside;
+    for (const SplitAxis &each : axes) {
+      factor /= each.axis < axis && each.outside < mine->outside
+                    ? grid_.size(each.axis)
+                    : 1;
+    }
+    return factor == 1
+               ? llvm::formatv("Shard(dim={0})", number).str()
+               : llvm::formatv("_StridedShard(dim={0}, sf={1})", number, factor)
+                     .str();
   }
   return "Replicate()";
 }

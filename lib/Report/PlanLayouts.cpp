@@ -30,6 +30,15 @@ static json::Array layoutsBy(const Grid &grid, size_t count, LayoutAt at) {
   return layouts;
 }
 
+/// The global shapes of operands or results.
+static json::Array shapesOf(ArrayRef<TensorMap> tensors) {
+  json::Array shapes;
+  for (const TensorMap &tensor : tensors) {
+    shapes.push_back(json::Array(tensor.shape));
+  }
+  return shapes;
+}
+
 static json::Object rowOf(nn::LoopInterface op, spmd::Strategy strategy,
                           const ReportRow &names) {
   auto &[gridOp, nest, split] = strategy;
@@ -53,6 +62,8 @@ static json::Object rowOf(nn::LoopInterface op, spmd::Strategy strategy,
                              [&](unsigned at) {
                                return operandLayout(nest, grid, split, at);
                              })},
+      {"operand_shapes", shapesOf(nest.operands)},
+      {"result_shapes", shapesOf(nest.results)},
       {"results", layoutsBy(grid, nest.results.size(), [&](unsigned at) {
          return resultLayout(nest, grid, split, at);
        })}};

@@ -244,6 +244,8 @@ def test_layouts_are_those_of_the_plan(plan):
     assert a == {"entry": "forward", "layer": "", "node": "a", "grid": "g",
                  "op": "nn.matmul", "split": "m@x0", "results": ["[x0, *]"],
                  "operands": ["[x0, *]", "[*, *]"],
+                 "operand_shapes": [[8, 16], [16, 32]],
+                 "result_shapes": [[8, 32]],
                  "loops": {"m": 8, "n": 32, "k": 16}}
     assert plan["nn.relu"].layouts == [b] and plan["y"].layouts == [y]
     places = {tensor["name"]: tensor["layout"] for tensor in layouts["tensors"]}

@@ -26,8 +26,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import divisi.torch
 
 
+# What plans call the functional collectives.
+KINDS = {"all_gather_into_tensor": "all_gather", "all_reduce": "all_reduce",
+         "reduce_scatter_tensor": "reduce_scatter",
+         "all_to_all_single": "all_to_all"}
+
+
 class Moved(TorchDispatchMode):
-    """Counts the functional collectives of DTensor, and their results' bytes."""
+    """Counts the functional collectives, and the bytes that a process receives, as
+    plans count them."""
 
     def __init__(self):
         super().__init__()
@@ -38,15 +45,17 @@ class Moved(TorchDispatchMode):
             return NotImplemented  # its collectives come then
         result = function(*args, **(keywords or {}))
         name = str(function)
-        if "c10d_functional" in name and hasattr(result, "nbytes") and not (
-                "wait" in name or "_wrap" in name):
-            self.counts[name.split(".")[1]] += 1
-            # What a process receives, as plans count it.
-            part = dist.get_world_size() - 1  # of axes that are all processes
-            self.bytes += part * (
-                args[0].nbytes if name.split(".")[1] == "all_gather_into_tensor"
-                else result.nbytes if "reduce_scatter" in name else 2 *
-                result.nbytes // dist.get_world_size())
+        if "c10d_functional" in name and not ("wait" in name or "_wrap" in name):
+            kind = KINDS[name.split(".")[1]]
+            group = dist.distributed_c10d._resolve_process_group(args[-1])
+            others, size = group.size() - 1, group.size()
+            self.counts[kind] += 1
+            self.bytes += {
+                "all_gather": lambda: others * args[0].nbytes,
+                "all_reduce": lambda: 2 * others * result.nbytes // size,
+                "reduce_scatter": lambda: others * result.nbytes,
+                "all_to_all": lambda: result.nbytes - result.nbytes *
+                args[1][group.rank()] // max(1, sum(args[1]))}[kind]()
         return result
 
 

@@ -11,11 +11,13 @@ from typing import Any, Sequence
 import torch
 from torch import fx
 from torch.distributed.tensor import Partial, Replicate, Shard
+from torch.distributed.tensor.placement_types import _StridedShard
 
 from .. import _plan
 from .._errors import UnsupportedError, UsageError
 from ._export import _quiet, _failure, rename
-from ._placements import Layout, Product, factored, plain, product
+from ._operands import merge_views, wanted
+from ._placements import Layout, Product, factored, product
 from ._plan_file import NAMES, example_inputs, layouts_of, read
 
 aten = torch.ops.aten
@@ -25,6 +27,7 @@ PRODUCTS = {
     aten.linear.default: (0, 1, 2, False), aten.addmm.default: (1, 2, 0, True),
     aten.mm.default: (0, 1, None, True), aten.matmul.default: (0, 1, None, True),
 }
+VIEWS = (aten.view.default, aten.reshape.default, aten._unsafe_view.default)
 CONVOLUTIONS = (aten.conv1d.default, aten.conv2d.default, aten.conv3d.default,
                 aten.convolution.default)
 
@@ -55,7 +58,9 @@ class ModulePlan:
         #: The plan of its ONNX model; None of one that was read.
         self.plan: Any = None
         if exported is None:
-            self.plan = _plan.plan(model, **{"progress": False, **options})
+            # PyTorch runs the operators that the module has.
+            self.plan = _plan.plan(model, **{"progress": False, "rewrite": "off",
+                                             **options})
             self.layouts = self.plan.layouts
         else:
             self.layouts = layouts_of(exported)
@@ -66,10 +71,12 @@ class ModulePlan:
             r"(\w+)=(\d+)", self.layouts["grids"][0]["axes"])}
         #: What DTensor cannot say, and what is done instead.
         self.report: list[str] = list((exported or {}).get("report", []))
+        merge_views(self.graph, (*VIEWS, aten.transpose.int, aten.permute.default))
         self._nodes = _rows(model, self.layouts)
         self._tensors = {row["name"]: row for row in self.layouts["tensors"]}
         #: Of products with weights, by the names of nodes.
         self.products: dict[str, Product] = {}
+        self._operands: dict[fx.Node, dict[fx.Node, list[Any]]] = {}
         self.parameters = self._parameters()
         self._check()
         self._names = self._tie(module)
@@ -116,7 +123,6 @@ class ModulePlan:
     def _parameters(self) -> dict[str, list[Any]]:
         """The placements of all that the module has, by name."""
         found: dict[str, list[Any]] = {}
-        names = list(self.axes)
         inputs = [n for n in self.graph.nodes if n.op == "placeholder"]
         owners = dict(zip(inputs, self.sources))
         for node in self.graph.nodes:
@@ -124,7 +130,7 @@ class ModulePlan:
                 _, at, bias, is_kn = PRODUCTS[node.target]
                 made = self.products[node.name]
                 placements = made.weight if is_kn else [
-                    _transposed(p) for p in made.weight]
+                    transposed(p) for p in made.weight]
                 self._place(found, owners[node.args[at]], placements)
                 if bias is not None and len(node.args) > bias and \
                         owners.get(node.args[bias]):
@@ -141,8 +147,8 @@ class ModulePlan:
             row = self._tensors.get(name)
             if row and (layout := self._layout(row["layout"], name)):
                 placements = factored(layout, row["shape"],
-                                      node.meta["val"].shape, names)
-            found[name] = placements or [Replicate() for _ in names]
+                                      node.meta["val"].shape, self.axes)
+            found[name] = placements or [Replicate() for _ in self.axes]
         return found
 
     def _place(self, found: dict[str, list[Any]], name: str,
@@ -176,7 +182,7 @@ class ModulePlan:
                     f"{name}.derived"):
                 continue
             for rows_of in flat:
-                made = product(*layouts, each["shape"], shape, list(self.axes),
+                made = product(*layouts, each["shape"], shape, self.axes,
                                rows_of, len(rows_of) != len(batch))
                 if made is not None:
                     self.products[node.name] = made
@@ -219,12 +225,11 @@ class ModulePlan:
         self.products[node.name] = made
         return True
 
-    def placements(self, node: fx.Node, text: str) -> list[Any] | None:
-        """Of a tensor whose dimensions the plan has as they are."""
-        layout = self._layout(text, node.name)
-        if layout is None or len(layout.dims) != node.meta["val"].dim():
-            return None
-        return plain(layout, list(self.axes))
+    def operands(self, node: fx.Node) -> dict[fx.Node, list[Any]]:
+        """Where the plan wants those operands of a node that it says."""
+        if node not in self._operands:
+            self._operands[node] = wanted(node, self._nodes, self.axes)
+        return self._operands[node]
 
     def to_dict(self) -> dict[str, Any]:
         """The placements by parameter and by module, for files and for other
@@ -280,11 +285,12 @@ class ModulePlan:
         return f"<divisi.torch.ModulePlan on {self.axes}>"
 
 
-def _transposed(placement: Any) -> Any:
-    from ._placements import shard
+def transposed(placement: Any) -> Any:
     if isinstance(placement, Replicate):
         return placement
-    return shard(1 - placement.dim, getattr(placement, "split_factor", 1))
+    if factor := getattr(placement, "split_factor", None):
+        return _StridedShard(1 - placement.dim, split_factor=factor)
+    return Shard(1 - placement.dim)
 
 
 def _lifted(program: torch.export.ExportedProgram, module: torch.nn.Module,

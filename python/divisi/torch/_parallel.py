@@ -17,27 +17,23 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
 from .._errors import UsageError
-from ._module_plan import CONVOLUTIONS, PRODUCTS, ModulePlan, read_plan
+from ._module_plan import (CONVOLUTIONS, PRODUCTS, VIEWS, ModulePlan, read_plan,
+                           transposed)
+from ._moves import Versions, converted
 from ._placements import viewed
 
 aten = torch.ops.aten
 _SPLITS = (aten.split.Tensor, aten.chunk.default, aten.split_with_sizes.default)
-_VIEWS = (aten.view.default, aten.reshape.default, aten._unsafe_view.default)
 _SAME = (aten.clone.default, aten.alias.default, aten.contiguous.default,
          aten.dropout.default)
-# Whose operands lie as their results do.
-_MOVES = {"nn.matmul", "nn.attention", "nn.reshape", "nn.slice", "nn.transpose",
-          "nn.gather", "nn.concat"}
 
 
-def _local(value: DTensor, placements: Sequence[Any],
-           partial: Sequence[bool]) -> torch.Tensor:
-    """The shard of `value` as `placements` have it; its gradient is a sum over
-    the axes where `partial` says so."""
-    value = value.redistribute(placements=placements)
+def _local(value: DTensor, partial: Sequence[bool]) -> torch.Tensor:
+    """The shard of `value`; its gradient is a sum over the axes where `partial`
+    says so."""
     return value.to_local(grad_placements=[
         Partial() if is_partial else placement
-        for is_partial, placement in zip(partial, placements)])
+        for is_partial, placement in zip(partial, value.placements)])
 
 
 class _Runner(fx.Interpreter):
@@ -48,6 +44,11 @@ class _Runner(fx.Interpreter):
         self._plan = plan
         self._mesh = mesh
         self._whole = [Replicate() for _ in range(mesh.ndim)]
+        self._versions: dict[fx.Node, Versions] = {}
+
+    def run(self, *args: Any, **options: Any) -> Any:
+        self._versions.clear()
+        return super().run(*args, **options)
 
     def _spread(self, value: Any) -> DTensor:
         if isinstance(value, DTensor):
@@ -55,7 +56,20 @@ class _Runner(fx.Interpreter):
         return DTensor.from_local(value, self._mesh, self._whole,
                                   run_check=False)
 
+    def _in(self, source: Any, value: Any, placements: Sequence[Any]) -> DTensor:
+        """`value`, of the node `source`, as `placements` have it."""
+        value = self._spread(value)
+        if not isinstance(source, fx.Node):
+            return converted(value, placements)
+        return self._versions.setdefault(source, Versions(value)).as_in(placements)
+
     def run_node(self, node: fx.Node) -> Any:
+        result = self._run(node)
+        for dead in self.user_to_last_uses.get(node, ()):
+            self._versions.pop(dead, None)
+        return result
+
+    def _run(self, node: fx.Node) -> Any:
         if node.op != "call_function":
             return super().run_node(node)
         args, keywords = self.fetch_args_kwargs_from_env(node)
@@ -68,7 +82,7 @@ class _Runner(fx.Interpreter):
             return self._product(node, args)
         if node.target is aten.scaled_dot_product_attention.default:
             return self._attention(node, args, keywords)
-        if node.target in _VIEWS:
+        if node.target in VIEWS:
             return self._view(node.target, args[0], node.meta["val"].shape)
         if node.target in _SAME and not (node.target is aten.dropout.default
                                          and args[2]):
@@ -79,21 +93,18 @@ class _Runner(fx.Interpreter):
                 return found
         return node.target(*self._moved(node, args), **keywords)
 
-    def _moved(self, node: fx.Node, args: Sequence[Any]) -> list[Any]:
-        """Operands where the plan wants them."""
-        moved = list(args)
-        rows = self._plan.rows(node)
-        if not rows or rows[0]["op"] in _MOVES or not isinstance(
-                node.meta.get("val"), torch.Tensor):
-            return moved
-        wanted = self._plan.placements(node, rows[0]["operands"][0])
-        if wanted is None:
-            return moved
-        shape = node.meta["val"].shape
-        for index, value in enumerate(args):
-            if isinstance(value, DTensor) and value.shape == shape:
-                moved[index] = value.redistribute(placements=wanted)
-        return moved
+    def _moved(self, node: fx.Node, args: Any) -> Any:
+        """Operands where the plan wants them; `args` are values of the node's."""
+        found = self._plan.operands(node)
+
+        def move(source: Any, value: Any) -> Any:
+            if isinstance(source, (list, tuple)) and isinstance(value, (list, tuple)):
+                return type(value)(map(move, source, value))
+            return self._in(source, value, found[source]) if isinstance(
+                source, fx.Node) and source in found and isinstance(
+                    value, DTensor) else value
+
+        return [move(source, value) for source, value in zip(node.args, args)]
 
     def _product(self, node: fx.Node, args: Sequence[Any]) -> DTensor:
         at_x, at, at_bias, is_kn = PRODUCTS.get(node.target, (0, 1, 2, True))
@@ -104,16 +115,16 @@ class _Runner(fx.Interpreter):
         split_k = [isinstance(r, Partial) for r in made.result]
         rows = [not isinstance(x, Replicate) and not k
                 for x, k in zip(made.x, split_k)]
-        x = _local(self._spread(args[at_x]), made.x, split_n)
-        weight = self._spread(args[at])
-        weight = weight if is_kn else weight.t()
-        weight = _local(weight, made.weight, rows)
+        x = _local(self._in(node.args[at_x], args[at_x], made.x), split_n)
+        weight = self._in(node.args[at], args[at], made.weight if is_kn else
+                          [transposed(p) for p in made.weight])
+        weight = _local(weight if is_kn else weight.t(), rows)
         result = (node.target(x, weight, None, *args[3:]) if is_conv else
                   x @ weight)
         bias = args[at_bias] if at_bias is not None and len(
             args) > at_bias else None
         if bias is not None:
-            part = _local(self._spread(bias), made.bias,
+            part = _local(self._in(node.args[at_bias], bias, made.bias),
                           [a or b for a, b in zip(rows, split_k)])
             if is_conv:
                 part = part.reshape(-1, *[1] * (result.dim() - 2))
@@ -140,8 +151,8 @@ class _Runner(fx.Interpreter):
             wanted = [p if p in (Shard(0), Shard(1)) else Replicate()
                       for p in self._spread(args[0]).placements]
         none = [False] * len(wanted)
-        parts = [_local(self._spread(value), wanted, none)
-                 for value in args[:3]]
+        parts = [_local(self._in(source, value, wanted), none)
+                 for source, value in zip(node.args[:3], args)]
         mask = args[3] if len(args) > 3 else keywords.get("attn_mask")
         if mask is not None:
             extents = (1, 1, *mask.shape)[-4:]
@@ -203,10 +214,10 @@ def parallelize(module: torch.nn.Module, plan: Any, device_mesh: DeviceMesh, *,
                 gather_outputs: bool = True) -> torch.nn.Module:
     """Divides `module`, which every process has whole and alike, over a mesh of
     the plan's extents, and returns it. `plan` is a ModulePlan, or what
-    read_plan() takes: the path of an exported one. The module then takes inputs of the shapes that
-    were planned, the same in all processes; its parameters are DTensors. Outputs
-    are whole tensors, or with `gather_outputs=False` DTensors as they were
-    computed."""
+    read_plan() takes: the path of an exported one. The module then takes inputs
+    of the shapes that were planned, the same in all processes; its parameters are
+    DTensors. Outputs are whole tensors, or with `gather_outputs=False` DTensors as
+    they were computed."""
     if not isinstance(plan, ModulePlan):
         plan = read_plan(module, plan)
     extents = list(plan.axes.values())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Sequence
 
@@ -44,30 +45,76 @@ class Layout:
         return next((d for d, axes in enumerate(self.dims) if axis in axes),
                     None)
 
+    def outside(self, axis: str, axes: Mapping[str, int]) -> int:
+        """Into how many parts axes outside of this one split its dimension."""
+        splits = next(splits for splits in self.dims if axis in splits)
+        return math.prod(axes[each] for each in splits[:splits.index(axis)])
 
-def shard(dim: int, factor: int) -> Any:
-    """Of a dimension whose split factor comes after one of `factor`."""
-    return Shard(dim) if factor == 1 else _StridedShard(dim,
-                                                        split_factor=factor)
+
+#: Of each axis of a mesh: the dimension that it splits, and into how many parts that
+#: is divided outside of it; or how all have the tensor.
+Places = Sequence[Any]
 
 
-def plain(layout: Layout, axes: Sequence[str]) -> list[Any]:
+def _outer(places: Places, dim: int, mesh: Sequence[int]) -> list[tuple[int, int]]:
+    """Of axes that split `dim`: the parts outside of each, and its extent."""
+    return sorted((place[1], extent) for place, extent in zip(places, mesh)
+                  if isinstance(place, tuple) and place[0] == dim)
+
+
+def spoken(places: Places, mesh: Sequence[int]) -> list[Any]:
+    """Placements, which DTensor applies one after the other: a strided shard's
+    factor is what is left outside of it by the axes before."""
+    found: list[Any] = []
+    for axis, place in enumerate(places):
+        if not isinstance(place, tuple):
+            found.append(place)
+            continue
+        dim, outside = place
+        factor = outside // math.prod(
+            extent for at, extent in _outer(places[:axis], dim, mesh)
+            if at < outside)
+        found.append(Shard(dim) if factor == 1 else
+                     _StridedShard(dim, split_factor=factor))
+    return found
+
+
+def places_of(placements: Sequence[Any], mesh: Sequence[int]) -> list[Any]:
+    """The other way around."""
+    found: list[Any] = []
+    for placement in placements:
+        dim = getattr(placement, "dim", None)
+        if dim is None:
+            found.append(placement)
+            continue
+        outside = getattr(placement, "split_factor", 1)
+        for at, extent in _outer(found, dim, mesh):
+            outside *= extent if outside >= at else 1
+        found.append((dim, outside))
+    return found
+
+
+def plain(layout: Layout, axes: Mapping[str, int]) -> list[Any]:
     """Where dimensions are those of PyTorch."""
     found: list[Any] = []
     for axis in axes:
         dim = layout.dim_of(axis)
         found.append(Partial(layout.kind) if axis in layout.partial else
-                     Replicate() if dim is None else Shard(dim))
-    return found
+                     Replicate() if dim is None else
+                     (dim, layout.outside(axis, axes)))
+    return spoken(found, list(axes.values()))
 
 
 def factored(layout: Layout, extents: Sequence[int], shape: Sequence[int],
-             axes: Sequence[str]) -> list[Any] | None:
+             axes: Mapping[str, int]) -> list[Any] | None:
     """Where dimensions of `extents` are factors of those of `shape`, in order;
     None where they are not."""
     owner: list[tuple[int, int]] = []  # of each factor: dimension, what precedes
     dim, before = 0, 1
     for extent in extents:
+        if extent == 1:  # which no axis splits
+            owner.append((0, 1))
+            continue
         while dim < len(shape) and before == shape[dim]:
             dim, before = dim + 1, 1
         if dim == len(shape) or shape[dim] % (before * extent):
@@ -81,8 +128,9 @@ def factored(layout: Layout, extents: Sequence[int], shape: Sequence[int],
     for axis in axes:
         at = layout.dim_of(axis)
         found.append(Partial(layout.kind) if axis in layout.partial else
-                     Replicate() if at is None else shard(*owner[at]))
-    return found
+                     Replicate() if at is None else
+                     (owner[at][0], owner[at][1] * layout.outside(axis, axes)))
+    return spoken(found, list(axes.values()))
 
 
 def viewed(placements: Sequence[Any], shape: Sequence[int],
@@ -92,22 +140,21 @@ def viewed(placements: Sequence[Any], shape: Sequence[int],
     its shards then; None where that is no placement."""
     found: list[Any] = []
     local = list(new_shape)
-    for placement, extent in zip(placements, mesh):
-        if isinstance(placement, (Replicate, Partial)):
-            found.append(placement)
+    for place, extent in zip(places_of(placements, mesh), mesh):
+        if not isinstance(place, tuple):
+            found.append(place)
             continue
-        factor = getattr(placement, "split_factor", 1)
-        before = math.prod(shape[:placement.dim]) * factor
+        before = math.prod(shape[:place[0]]) * place[1]
         dim = max((d for d in range(len(new_shape)) if new_shape[d] != 1
                    and math.prod(new_shape[:d]) <= before), default=None)
         if dim is None or before % math.prod(new_shape[:dim]):
             return None
         factor = before // math.prod(new_shape[:dim])
-        if local[dim] % (factor * extent):
+        if new_shape[dim] % (factor * extent):
             return None
-        found.append(shard(dim, factor))
+        found.append((dim, factor))
         local[dim] //= extent
-    return found, local
+    return spoken(found, mesh), local
 
 
 @dataclass
@@ -121,7 +168,7 @@ class Product:
 
 
 def product(x: Layout, weight: Layout, result: Layout, extents: Sequence[int],
-            shape: Sequence[int], axes: Sequence[str],
+            shape: Sequence[int], axes: Mapping[str, int],
             batch: Sequence[int], is_flat: bool) -> Product | None:
     """Of a weight [k, n] as `shape`, of which the plan's has `extents`, in this
     order or the other. `batch` are the extents of x before k; `is_flat`: x has
@@ -134,28 +181,31 @@ def product(x: Layout, weight: Layout, result: Layout, extents: Sequence[int],
     for axis, side in zip(axes, sides):
         if side is not None:
             is_k, factor = side
-            made.weight.append(shard(0 if is_k else 1, factor))
-            made.x.append(shard(last, factor) if is_k else Replicate())
-            made.result.append(Partial() if is_k else shard(last, factor))
-            made.bias.append(Replicate() if is_k else shard(0, factor))
+            made.weight.append((0 if is_k else 1, factor))
+            made.x.append((last, factor) if is_k else Replicate())
+            made.result.append(Partial() if is_k else (last, factor))
+            made.bias.append(Replicate() if is_k else (0, factor))
             continue
         at = x.dim_of(axis)
         rows: Any = Replicate()
         if at is not None:
             if at >= len(batch):
                 return None
-            rows = shard(0, math.prod(batch[:at])) if is_flat else Shard(at)
+            outside = x.outside(axis, axes)
+            rows = (0, math.prod(batch[:at]) * outside) if is_flat else (
+                at, outside)
         made.x.append(rows)
         made.result.append(rows)
         made.weight.append(Replicate())
         made.bias.append(Replicate())
-    return made
+    return Product(*(spoken(places, list(axes.values())) for places in (
+        made.x, made.weight, made.bias, made.result)))
 
 
 def _sides(extents: Sequence[int], weight: Layout, result: Layout,
-           shape: Sequence[int], axes: Sequence[str]
+           shape: Sequence[int], axes: Mapping[str, int]
            ) -> list[tuple[bool, int] | None] | None:
-    """Of each axis, whether it splits k, and what lies before its factor."""
+    """Of each axis, whether it splits k, and what lies outside of it."""
     if len(extents) != len(weight.dims):
         return None
     for is_kn in (True, False):
@@ -169,7 +219,8 @@ def _sides(extents: Sequence[int], weight: Layout, result: Layout,
                 at = weight.dim_of(axis)
                 found.append(None if at is None else (
                     (at < cut) == is_kn,
-                    math.prod(extents[0 if at < cut else cut:at])))
+                    math.prod(extents[0 if at < cut else cut:at])
+                    * weight.outside(axis, axes)))
             if all(side is None or side[0] == (axis in result.partial)
                    for axis, side in zip(axes, found)):
                 return found
