@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Tests that draw many cases, or enumerate them, run a share of these:
-// DIVISI_TEST_SHARE, from 0 to 1, and 0.1 unless it is set (test/share.py is
+// DIVISI_TEST_SHARE, from 0 to 1, and 0.05 unless it is set (test/share.py is
 // the same for Python). `make sweep` sets it to 1. A random test with 600
 // rounds becomes
 //
@@ -39,7 +39,7 @@ inline double sampleShare() {
   static const double share = [] {
     const char *text = std::getenv("DIVISI_TEST_SHARE");
     if (!text || !*text) {
-      return 0.1;
+      return 0.05;
     }
     char *end = nullptr;
     double value = std::strtod(text, &end);

@@ -1,5 +1,5 @@
 """Which of their cases tests run: a share of them, DIVISI_TEST_SHARE, from 0 to
-1, and 0.1 unless it is set (test/Sample.h is the same for C++). `make sweep`
+1, and 0.05 unless it is set (test/Sample.h is the same for C++). `make sweep`
 sets it to 1.
 
 A test of many cases is marked:
@@ -19,7 +19,7 @@ import hashlib
 import math
 import os
 
-DEFAULT = 0.1
+DEFAULT = 0.05
 
 
 def share():

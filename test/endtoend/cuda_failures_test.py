@@ -56,6 +56,7 @@ def test_a_lone_gpu_that_hangs_is_given_up(divisi):
 
 
 # What comes late, of a run that is recorded or done as one.
+@pytest.mark.whole
 def test_what_fails_in_a_graph_is_told(divisi):
     m = compile_for_gpus(divisi, "gpt2", "one")
 

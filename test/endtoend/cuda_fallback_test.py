@@ -26,6 +26,7 @@ def run(divisi, m, exits=0, **settings):
 
 
 # Also as part of a graph, from the second run on.
+@pytest.mark.sample()
 @pytest.mark.parametrize("devices", [1, 2])
 def test_code_is_used_where_there_is_no_engine(divisi, devices):
     m = model("resnet")
@@ -46,6 +47,7 @@ def test_code_is_used_where_there_is_no_engine(divisi, devices):
 
 
 # Of regions all, or what is fused to the product alone, is code.
+@pytest.mark.sample()
 @pytest.mark.parametrize("lacks, falls", [("gb", False), ("p", True)])
 def test_code_is_used_where_there_is_no_algorithm(divisi, lacks, falls):
     m = model("gpt2")

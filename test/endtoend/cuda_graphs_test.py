@@ -35,6 +35,7 @@ def run_often(divisi, m, *flags, runs=4, **settings):
     return result.err, load(divisi.path("out.npz"))
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("name", ["gpt2", "bert", "t5"])
 def test_a_graph_gives_what_its_work_gives(divisi, name):
     m = compile_for_gpus(divisi, name, "one")
@@ -48,6 +49,7 @@ def test_a_graph_gives_what_its_work_gives(divisi, name):
     assert_close(plain, load(m.outputs))
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("name", ["gpt2", "t5"])
 def test_no_order_of_a_graph_has_a_race(divisi, name):
     m = compile_for_gpus(divisi, name, "one")
@@ -56,6 +58,7 @@ def test_no_order_of_a_graph_has_a_race(divisi, name):
 
 
 # Those of the recording are told in the runs after it.
+@pytest.mark.whole
 def test_a_wait_that_is_left_out_of_a_graph_is_reported(divisi):
     m = compile_for_gpus(divisi, "gpt2", "one")
 
@@ -87,6 +90,7 @@ def compile_sharded(divisi, name, *flags):
 
 
 # The third run and those behind it are of the graphs alone.
+@pytest.mark.sample()
 @needs_nccl
 @pytest.mark.parametrize("name", SHARDED)
 def test_graphs_with_collectives_give_what_their_work_gives(divisi, name):

@@ -183,6 +183,7 @@ def test_no_interleaving_has_a_race(divisi, compile_loops, devices):
 
 
 # Of a loop with its state split, whose ranks meet in the body.
+@pytest.mark.whole
 def test_a_wait_that_is_left_out_is_reported(divisi, compile_loops):
     w, r, x = lstm_tensors()
     compile_loops(lstm(2, True), 2, (w, r))
@@ -209,6 +210,7 @@ def test_what_fails_in_a_body_is_told(divisi, compile_loops, failure, message):
 # Groups of calls are counted over both devices, an iteration has two. Of a
 # one that never ends either rank may be the first to say so: the one that
 # waits in it, or the other, which has gone on to the next step and waits there.
+@pytest.mark.sample()
 @pytest.mark.skipif(not HAS_NCCL, reason="the build found no nccl.h")
 @pytest.mark.parametrize("what, number, message", [
     ("nccl_fail", 1, "NCCL cannot (begin|go on with) "

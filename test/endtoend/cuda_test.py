@@ -84,7 +84,7 @@ def run_with_seed(divisi, m, seed, runs):
     return load(divisi.path("out.npz"))
 
 
-@pytest.mark.sample("name", "plan")
+@pytest.mark.sample("plan")
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("name", MODELS)
 def test_gpus_give_what_the_model_gives(divisi, name, plan):
@@ -155,6 +155,7 @@ def _leave_out(run, waits, tells, behind):
     return reported, implied
 
 
+@pytest.mark.whole
 def test_a_wait_that_is_left_out_is_reported(divisi):
     m = compile_for_gpus(divisi, "gpt2", "found")
     reported, implied = leave_out_later_waits(divisi, m.inputs, 24, 3)
@@ -208,6 +209,7 @@ def test_gpus_that_do_not_exist_are_refused(divisi):
     assert len(told.err.splitlines()) == 1
 
 
+@pytest.mark.whole
 def test_the_cluster_says_which_gpus(divisi, generated):
     m = generated("gpt3.py", "--layers", 2, "--width", 64, "--heads", 4,
                   "--vocabulary", 128, "--seq", 16, "--dtype", "f32")
@@ -234,6 +236,7 @@ def without_assembler():
 
 
 # What the artifact has is told; the same each time, whether it was kept or not.
+@pytest.mark.whole
 def test_kernels_are_assembled_where_that_can_be_done(divisi, monkeypatch):
     m = model("gpt2")
 

@@ -53,7 +53,7 @@ def expect_equal(fused, apart, tolerance=0):
                                    rtol=tolerance, atol=tolerance * scale)
 
 
-@pytest.mark.sample("name", "plan")
+@pytest.mark.sample("plan")
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("name", MODELS)
 def test_models_compute_the_same_bits(divisi, name, plan):

@@ -173,6 +173,7 @@ def test_equations_are_not_overwritten(divisi):
           because=["-o 'e.rules' is the equations, which would be lost"])
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("text, because", [
     ("something\n", "is of something else: it begins with 'something', "
                     "expected 'divisi rules generate, seed 1, up to 1 "

@@ -27,6 +27,7 @@ SMALL = {
 }
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("name", SMALL)
 def test_four_devices_compute_what_onnx_runtime_does(divisi, generated, name):
     m = generated(*SMALL[name])

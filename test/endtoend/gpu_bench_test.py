@@ -85,6 +85,7 @@ def test_what_fails_stands_in_the_table(tiny, tmp_path):
     assert "- failed: divisi: " in done.stdout
 
 
+@pytest.mark.whole
 @needs_gpus
 def test_peers_that_do_not_install_are_skipped_and_said(tiny, tmp_path):
     done, result = bench(

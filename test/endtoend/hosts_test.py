@@ -253,6 +253,7 @@ def test_two_hosts_give_the_bits_of_one_process(divisi, mlp, hosts):
     assert_the_bits_of_one_process(divisi, "two.npz")
 
 
+@pytest.mark.whole
 def test_a_link_that_is_cut_in_mid_run(divisi, mlp, hosts):
     process = hosts.start(*run_on_both(divisi, mlp, "y.npz", "--repeat", 10**9,
                                        "--timeout", TIMEOUT, "--verbose"))

@@ -44,7 +44,7 @@ def test_a_server_runs_what_a_machine_that_it_trusts_has_signed(artifact):
     assert REFUSED + f"it is signed by '{own}', which is not trusted" in said
 
 
-@pytest.mark.sample("command")
+@pytest.mark.sample()
 @pytest.mark.parametrize("command", [
     ["run"], ["run", "--launch", 2], ["check", "--expect", "out.npz"],
     ["check", "--expect", "out.npz", "--json"], ["bench", "--repeat", 1],

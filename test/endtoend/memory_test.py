@@ -296,6 +296,7 @@ def test_of_other_machines_kernels_are_not_counted(images):
                                      + device["arena_bytes"])
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("devices", [1, 4])
 def test_of_gpus_their_own_memory_is_said_and_limited(divisi, devices):
     """Weights lie there, and are not counted with the host once more; neither

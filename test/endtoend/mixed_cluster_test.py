@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from conftest import ROOT
 
 # Two kinds, one three times as fast as the other, and links as good as free.
@@ -95,6 +96,7 @@ def test_large_devices_hold_more_than_small_ones(divisi, generated):
     assert re.search(r"^ +the a100 = \S+ GiB weights \+ ", text, re.M)
 
 
+@pytest.mark.whole
 def test_a_plan_that_does_not_fit_says_of_which_kind(divisi, generated):
     m = generated("mlp.py", "--widths", ",".join(["65536"] * 19), "--batch", 512,
                   "--weightless")

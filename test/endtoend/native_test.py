@@ -129,6 +129,7 @@ def is_signed(path):
     return any(path.read_bytes()[48:HEADER])
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("flags", [[], FOR_GPUS], ids=["host", "gpu"])
 def test_code_in_a_dump_is_made_anew(divisi, flags):
     """The bytes there may be anybody's: they are neither signed nor run."""
@@ -349,6 +350,7 @@ def test_code_for_another_processor_is_not_run(artifact):
             in said)
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("change, message", [
     # e_machine
     (lambda code: code[:18] + b"\xb7\x00" + code[20:],

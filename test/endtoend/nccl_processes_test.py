@@ -111,6 +111,7 @@ def test_processes_with_gpus_meet_with_the_host(divisi):
 
 
 # Of a run ten calls are a process's; the third one is of a graph.
+@pytest.mark.sample()
 @pytest.mark.parametrize("what,number,says", [
     ("nccl_fail", 3, "the emulated network is down"),
     ("nccl_hang", 3, "for NCCL to end it"),
@@ -127,6 +128,7 @@ def test_what_fails_ends_all_processes_within_the_deadline(divisi, what, number,
     assert says in told
 
 
+@pytest.mark.whole
 def test_steps_are_the_same_by_files(divisi):
     """All of what NcclTest does, whose ranks are threads."""
     done = subprocess.run([BUILD / "bin/tests/NcclTest"], env=meeting(divisi),

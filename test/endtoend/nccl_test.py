@@ -34,6 +34,7 @@ def run(divisi, m, *flags, exits=0, **settings):
                   "out.npz", exits=exits, env=emulator(**settings))
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("devices", [2, 4])
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_sums_of_layers_are_the_same_in_every_interleaving(divisi, name,

@@ -85,6 +85,7 @@ def test_results_that_differ_fail(exports, tmp_path):
     assert "**failed**" in text and "- failed: divisi 1x2: the results" in text
 
 
+@pytest.mark.whole
 def test_model_that_does_not_compile_fails_and_others_go_on(exports, tmp_path):
     broken = exports / "broken.onnx"
     broken.write_bytes(b"no model")
@@ -103,6 +104,7 @@ def test_model_that_does_not_export_fails(tmp_path):
     assert "failed: divisi 1x2: export: " in text
 
 
+@pytest.mark.whole
 def test_peer_that_does_not_install_is_skipped_and_said(exports, tmp_path):
     text, result = bench(tmp_path, "--models", exports, "--only", "tiny-mlp",
                          "--peers", "inductor", PIP_NO_INDEX="1",
@@ -112,6 +114,7 @@ def test_peer_that_does_not_install_is_skipped_and_said(exports, tmp_path):
     assert "- skipped: inductor: cannot install" in text
 
 
+@pytest.mark.whole
 def test_what_each_pass_brings_is_a_column(exports, tmp_path):
     text, result = bench(tmp_path, "--models", exports, "--only", "tiny-mlp",
                          "--peers", "bf16,ablation")

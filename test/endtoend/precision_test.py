@@ -67,6 +67,7 @@ def test_an_artifact_keeps_types_outside_and_halves_weights(divisi):
            m.outputs, "--rtol", 1e-3, "--atol", 1e-4, exits=8)
 
 
+@pytest.mark.whole
 def test_explain_tells_what_was_lowered(divisi):
     m = model("bert")
     flags = (m.onnx, *m.shapes, "--devices", 2, "--no-compare")
@@ -86,6 +87,7 @@ def test_explain_tells_what_was_lowered(divisi):
         "explain", *flags, "--precision", "bf16", "--summary").out
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_what_is_gathered_is_narrow(divisi, name):
     """Half the bytes, but for partial sums, which are whole before a cast, and

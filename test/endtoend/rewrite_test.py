@@ -29,7 +29,7 @@ def plan(divisi, m, *flags):
     return divisi("plan", m.onnx, *m.shapes, *flags, "-o", "-").out
 
 
-@pytest.mark.sample("name", "mode")
+@pytest.mark.sample("mode")
 @pytest.mark.parametrize("name", TEST_MODELS)
 @pytest.mark.parametrize("mode", ["search", "joint", "greedy"])
 def test_rewritten_models_compute_the_same(divisi, name, mode):
@@ -409,6 +409,7 @@ def recurrent_cell(divisi, rows=16, width=256, gates=8):
         for name in ("x", "state")})
 
 
+@pytest.mark.whole
 def test_merged_products_have_views_for_results(divisi):
     """So that merging pays wherever nothing is fused into the products."""
     recurrent_cell(divisi, rows=1)

@@ -54,7 +54,7 @@ def test_optimized_bert(divisi, level, devices):
     check(divisi, values, models.expected(path, values), devices)
 
 
-@pytest.mark.sample("name", "devices")
+@pytest.mark.sample("devices")
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("name", ("bert", "gpt2", "llama", "t5", "vit",
                                   "resnet", "segformer"))

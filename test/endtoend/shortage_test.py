@@ -122,6 +122,7 @@ def test_a_disk_that_is_full(divisi, mlp, disk, flag):
     assert [path.name for path in disk.iterdir()] == ["full"]
 
 
+@pytest.mark.whole
 def test_a_disk_that_is_full_when_last_steps_are_kept(divisi, mlp, disk):
     run = Run(divisi, mlp.inputs, home=disk)
     victim = run.find_at_work(1)

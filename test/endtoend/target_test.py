@@ -64,6 +64,7 @@ def test_bytes_are_multiplied_where_processors_do(divisi, name):
     assert ("_integer" in text) == SETS[name][1]
 
 
+@pytest.mark.whole
 def test_other_hosts_compile_the_same(divisi):
     m = model("bert")
     describe(divisi, "avx512_core_vnni")

@@ -11,7 +11,7 @@ import draw_losses  # noqa: E402
 
 
 def test_losses_fall(tmp_path):
-    found = draw_losses.run(tmp_path, None if is_sweep() else 60)
+    found = draw_losses.run(tmp_path, None if is_sweep() else 40)
     marks = {"gpt": 1.7, "resnet": 0.1} if is_sweep() else {"gpt": 2.9,
                                                             "resnet": 0.8}
     for name, mark in marks.items():

@@ -114,7 +114,7 @@ def test_scales_that_are_too_large_shrink(divisi):
     assert float(session.state["optimizer.steps"]) == 14 - count
 
 
-@pytest.mark.sample("count", slow=True, first=True)
+@pytest.mark.sample(slow=True, first=True)
 @pytest.mark.parametrize("devices", [3, 1])
 @pytest.mark.parametrize("count", [8, 4])
 @pytest.mark.parametrize("name", ["gpt2", "bert", "vit"])
