@@ -132,6 +132,14 @@ verifyPartial(const LoopNest &nest, const Grid &grid, const Split &split) {
               Twine(nest.linear.size()))
           .str();
     }
+    if (is_contained(nest.barred, split.carrySet)) {
+      return ("a partial sum is carried in linear set " +
+              Twine(split.carrySet) +
+              ", whose other factor may be infinite or the divisor 0, and "
+              "parts of a sum times that are not the sum times that; leave out "
+              "'carry sum', so that it is combined first")
+          .str();
+    }
     kind = ReduceKind::Sum;
   }
   for (auto [index, loop] : enumerate(nest.loops)) {

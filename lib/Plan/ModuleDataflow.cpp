@@ -14,6 +14,7 @@
 #include "SiteKinds.h"
 #include "WantedSites.h"
 #include "dialects/NN/Bodies.h"
+#include "dialects/NN/Carries.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/Pipe/Pipe.h"
 #include "divisi/Cost/Fusion.h"
@@ -294,7 +295,7 @@ static ResultBuffers buffersOf(nn::LoopInterface op) {
 LogicalResult DataflowReader::readSite(nn::LoopInterface op) {
   Site site;
   site.name = op->getName().getStringRef().str();
-  site.nest = op.getLoopNest();
+  site.nest = nn::barredLoopNest(op);
   site.profile = profileOf(op);
   site.buffers = buffersOf(op);
   site.fusible = fusions_.lookup(op).fusible;
@@ -305,13 +306,11 @@ LogicalResult DataflowReader::readSite(nn::LoopInterface op) {
   for (Value operand : op->getOperands()) {
     site.parameters.push_back(parameters_.contains(operand));
   }
-  bool isParameter =
-      !site.parameters.empty() && !llvm::is_contained(site.parameters, false);
   reach_.enter(site, op->getOperands());
   site.kind = kinds_.of(site, op);
   unsigned index = unsigned(dataflow_.sites.size());
   reach_.leave(site, op->getResults());
-  if (isParameter) {
+  if (!site.parameters.empty() && !llvm::is_contained(site.parameters, false)) {
     parameters_.insert_range(op->getResults());
   }
   dataflow_.ops.push_back(op);

@@ -64,7 +64,10 @@ static std::string describe(const Site &site, Operation *op) {
     }
     key += ';';
   }
-  key += std::to_string(site.nest.flopsPerPoint) + '/';
+  for (unsigned set : site.nest.barred) {
+    append(key, set);
+  }
+  key += '|' + std::to_string(site.nest.flopsPerPoint) + '/';
   for (int64_t width : site.profile.operands) {
     append(key, width);
   }

@@ -90,8 +90,10 @@ static LogicalResult verifyTensor(const ModuleDataflow &dataflow,
 }
 
 static LogicalResult verifyProgram(const ModuleDataflow &dataflow) {
-  for (nn::LoopInterface op : dataflow.ops) {
-    if (failed(spmd::requireStrategy(op))) {
+  for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
+    FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(op);
+    if (failed(strategy) ||
+        failed(spmd::resolveSplit(op, site.nest, strategy->grid.getValue()))) {
       return failure();
     }
   }

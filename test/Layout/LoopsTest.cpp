@@ -225,6 +225,11 @@ TEST(LoopsTest, VerifySplitSaysWhy) {
               HasSubstr("partial in two ways"));
   EXPECT_THAT(splitError(nest, g, "carry sum@y in 2"),
               HasSubstr("linear set 2"));
+  nest.barred = {1};
+  EXPECT_THAT(splitError(nest, g, "carry sum@y in 1"),
+              HasSubstr("carried in linear set 1, whose other factor may be "
+                        "infinite"));
+  EXPECT_EQ(splitError(nest, g, "carry sum@y"), "none");
   Split twice = split("m@x", g, nest);
   twice.loopAxes[top.index] = {AxisId{0}};
   EXPECT_THAT(verifySplit(nest, g, twice).value_or("none"),
@@ -337,7 +342,10 @@ TEST(EnumerateSplitsTest, CountsAgreeWithBruteForce) {
     }
   }
   // By hand: nobody, m, n, k, either linear set.
-  EXPECT_EQ(enumerateSplits(matmul(8, 6, 4), grid("(x=2)"), 100).size(), 6u);
+  LoopNest nest = matmul(8, 6, 4);
+  EXPECT_EQ(enumerateSplits(nest, grid("(x=2)"), 100).size(), 6u);
+  nest.barred = {0};
+  EXPECT_EQ(enumerateSplits(nest, grid("(x=2)"), 100).size(), 5u);
 }
 
 TEST(EnumerateSplitsTest, StopsAtItsLimitOnLargeGrids) {

@@ -116,6 +116,10 @@ struct LoopNest {
   /// others held fixed: {0},{1} for matmul, {0,1} for add. A partial sum may be
   /// carried through one set.
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 2> linear;
+  /// Which of these sets carry no sum, ascending: another operand multiplies
+  /// it that may be infinite, and 0 times that is no number. Operators leave it
+  /// empty; who sees their operands fills it (dialects/NN/Carries.h).
+  llvm::SmallVector<unsigned, 2> barred;
   /// Floating-point operations per point of the product of all loops.
   double flopsPerPoint = 0;
 
@@ -179,7 +183,8 @@ std::optional<std::string> verifyNest(const LoopNest &nest);
 /// Why `split` cannot be applied to an operator with `nest`, as a message, or
 /// nothing if it can: an axis used twice, a loop that is never split, the minor
 /// factor of a product split before the major one is split to single
-/// iterations, results partial in two ways, a carry without a linear set.
+/// iterations, results partial in two ways, a carry without a linear set or in
+/// one that is barred.
 std::optional<std::string> verifySplit(const LoopNest &nest, const Grid &grid,
                                        const Split &split);
 
