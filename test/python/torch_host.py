@@ -190,6 +190,29 @@ def fused_layers():
             close(run(x, **keywords), layer(x, **keywords))
 
 
+def small_floats():
+    """Results have their types, also where the exporter computes in others."""
+    for function in (lambda x: x.sum(0), lambda x: x.prod(1),
+                     lambda x: x.cumsum(0), lambda x: x.amax(0),
+                     lambda x: (x.amin(1) * x.sum()).softmax(0)):
+        for dtype in (torch.bfloat16, torch.float16):
+            x = torch.rand(8, 8, dtype=dtype)
+            close(compiled(function)[0](x), function(x), tolerance=2e-2)
+
+
+def groups_of_rows():
+    """The second of them empty; rows of no group are zeros."""
+    def function(x, weight, ends):
+        return torch.nn.functional.grouped_mm(x, weight, offs=ends)
+
+    x = torch.randn(16, 16, dtype=torch.bfloat16)
+    weight = torch.randn(3, 16, 32, dtype=torch.bfloat16)
+    ends = torch.tensor([4, 4, 13], dtype=torch.int32)
+    found = compiled(function, 2)[0](x, weight, ends)
+    close(found[:13], function(x, weight, ends)[:13], tolerance=2e-2)
+    assert not found[13:].any()
+
+
 def programs_are_compiled():
     """Modules and exported programs, by divisi.compile()."""
     module, x = perceptron(), torch.randn(6, 8)

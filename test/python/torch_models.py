@@ -34,6 +34,17 @@ def bert():
             lambda run: run(input_ids=ids, labels=labels).loss)
 
 
+def mixtral():
+    """Experts: groups of rows, whose sizes are data."""
+    configuration = transformers.MixtralConfig(
+        vocab_size=100, hidden_size=32, intermediate_size=48,
+        num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        num_local_experts=4, use_cache=False)
+    ids = torch.randint(100, (4, 16))
+    return (transformers.MixtralForCausalLM(configuration).train(),
+            lambda run: run(input_ids=ids, labels=ids).loss)
+
+
 def resnet():
     """Of doubles: batch norms of few images let rounding errors grow."""
     x = torch.randn(8, 3, 64, 64, dtype=torch.float64)

@@ -40,6 +40,7 @@ pytestmark = pytest.mark.skipif(
 
 CASES = ["weights_change", "threads_take_turns", "shapes_are_dynamic",
          "memory_is_shared", "falls_back", "branches", "fused_layers",
+         "small_floats", "groups_of_rows",
          "programs_are_compiled", "options_are_refused", "plan_files_are_read",
          "cache_is_found", "page"]
 # Of those that take less than minutes.
@@ -64,7 +65,7 @@ def test_cases():
 
 @pytest.mark.whole
 @pytest.mark.parametrize("devices", [1, 2])
-@pytest.mark.parametrize("case", ["gpt2", "bert", "resnet"])
+@pytest.mark.parametrize("case", ["gpt2", "bert", "resnet", "mixtral"])
 def test_training(case, devices):
     host(f"training:{case}:{devices}")
 

@@ -8,6 +8,7 @@ from typing import Any, Callable, Sequence
 import torch
 
 from .._errors import UnsupportedError
+from ._experts import grouped_product, of_transformers, transformers_product
 
 aten = torch.ops.aten
 
@@ -95,6 +96,12 @@ def _avg_pool2d_backward(grad: torch.Tensor, x: torch.Tensor, kernel_size: Any,
                             left, 1).reshape(x.shape)
 
 
+def _empty_permuted(size: Sequence[int], order: Sequence[int],
+                    **options: Any) -> torch.Tensor:
+    """Elements that all are written to. Programs know no strides."""
+    return torch.zeros(size, dtype=options.get("dtype"))
+
+
 def _mask_of(mask: torch.Tensor | None, kind: int | None, length: int
              ) -> torch.Tensor | None:
     """The mask of a fused operator, as scaled_dot_product_attention takes it."""
@@ -164,7 +171,17 @@ FUSED: dict[Any, Callable[..., Any]] = {
     torch._native_multi_head_attention: _attention,
     torch._transformer_encoder_layer_fwd: _encoder_layer,
     torch.ops.higher_order.cond: _cond,
+    torch._grouped_mm: grouped_product,
+    torch.nn.functional.grouped_mm: grouped_product,
+    aten._grouped_mm.default: grouped_product,
 }
+
+
+def fused(target: Any) -> Any:
+    """What stands for the target of a node, or that itself."""
+    if str(target).startswith("transformers.grouped_mm_fallback"):
+        return transformers_product
+    return FUSED.get(target, target)
 
 
 def table() -> dict[Any, Callable[..., Any]]:
@@ -178,6 +195,8 @@ def table() -> dict[Any, Callable[..., Any]]:
         aten._batch_norm_with_update, aten._batch_norm_with_update_functional,
         aten._batch_norm_no_update, aten.batch_norm_backward,
         aten.native_batch_norm_backward]))
+    found.update(of_transformers())
+    found[aten.empty_permuted.default] = _empty_permuted
     found[aten.convolution_backward.default] = _convolution_backward
     found[aten.max_pool2d_with_indices_backward.default] = _max_pool2d_backward
     found[aten.avg_pool2d_backward.default] = _avg_pool2d_backward

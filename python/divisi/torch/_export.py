@@ -22,10 +22,10 @@ from torch import fx
 from .._errors import Error, InvalidError, UnsupportedError
 from ._analysis import outputs_of, storage_of
 from ._cache import Cache, key_of
-from ._decompositions import FUSED
+from ._decompositions import fused
 from ._names import place_of
 
-
+aten = torch.ops.aten
 _RANDOM = {"RandomUniform", "RandomUniformLike", "RandomNormal",
            "RandomNormalLike", "Bernoulli", "Multinomial"}
 
@@ -107,7 +107,7 @@ def _of_tensors(module: fx.GraphModule, outputs: Sequence[Any]
             results.append(("value", node))
     graph.output(tuple(copies[node] for node in made))
     for node in graph.nodes:
-        node.target = FUSED.get(node.target, node.target)
+        node.target = fused(node.target)
     return fx.GraphModule(module, graph), results, tensors
 
 
@@ -214,8 +214,28 @@ def _check_random(graph: Any, places: dict[str, tuple[str, str]]) -> None:
                 _check_random(inner, places)
 
 
+# Of which the exporter computes those of small floats in float32, and says so of
+# results.
+_WIDENED = {aten.sum, aten.prod, aten.cumsum, aten.amax, aten.amin}
+
+
+def _keep_types(graph: fx.Graph) -> None:
+    """Casts results that the exporter leaves in a wider type."""
+    for node in list(graph.nodes):
+        value = node.meta.get("val")
+        if getattr(node.target, "overloadpacket", None) not in _WIDENED or \
+                value.dtype not in (torch.float16, torch.bfloat16):
+            continue
+        with graph.inserting_after(node):
+            cast = graph.call_function(aten._to_copy.default, (node,),
+                                       {"dtype": value.dtype})
+        node.replace_all_uses_with(cast, lambda user, cast=cast: user is not cast)
+        cast.meta = dict(node.meta)
+
+
 def to_onnx(program: torch.export.ExportedProgram, module: Any = None) -> Any:
     """The model of an exported program. Raises UnsupportedError."""
+    _keep_types(program.graph)
     try:
         with _quiet(), torch.no_grad():
             return torch.onnx.export(program, (), dynamo=True, verbose=False,
