@@ -84,3 +84,35 @@ def vit_logits():
                               embed_dim=64, num_heads=4, img_size=64,
                               num_classes=16).eval(),
             torch.randn(4, 3, 64, 64))
+
+
+class Windows(torch.nn.Module):
+    """Depthwise convolutions, and attention by products of activations, with a table
+    that a buffer of integers has the indices of."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = torch.nn.Conv2d(3, 64, 4, 4)
+        self.deep = torch.nn.Conv2d(64, 64, 3, padding=1, groups=64)
+        self.norm = torch.nn.LayerNorm(64)
+        self.q, self.k, self.v, self.out = (
+            torch.nn.Linear(64, 64, bias=False) for _ in range(4))
+        self.table = torch.nn.Parameter(torch.randn(31, 4))
+        self.register_buffer("index", torch.arange(16)[:, None]
+                             - torch.arange(16)[None, :] + 15)
+        self.head = torch.nn.Linear(64, 16)
+
+    def forward(self, x):
+        x = self.patches(x)
+        x = (x + self.deep(x)).flatten(2).transpose(1, 2)
+        y = self.norm(x)
+        q, k, v = (each(y).unflatten(-1, (4, 16)).transpose(1, 2)
+                   for each in (self.q, self.k, self.v))
+        scores = q @ k.transpose(-2, -1) / 4
+        scores = scores + self.table[self.index].permute(2, 0, 1)
+        y = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+        return self.head(x + self.out(y))
+
+
+def windows_logits():
+    return Windows().eval(), torch.randn(4, 3, 16, 16)

@@ -198,15 +198,23 @@ class ModulePlan:
         if not owners.get(node.args[1]):
             return False
         rows = [row for row in self.rows(node) if row["op"].startswith("nn.conv")]
-        groups = node.args[-1] if len(node.args) in (7, 9) else 1
+        groups = groups_of(node)
         texts = [*rows[0]["operands"][:2], rows[0]["results"][0]] if len(
-            rows) == 1 and groups == 1 else []
+            rows) == 1 else []
         layouts = [Layout.of(text) for text in texts]
         made = Product([], [], [], [])
         for axis in self.axes:
             places = [layout and layout.dim_of(axis) for layout in layouts]
             x, weight, result = places or (None, None, None)
-            if weight in (0, 1) and None not in layouts:
+            extent = self.axes[axis]
+            if groups > 1 and (x, weight, result) == (1, 0, 1) and \
+                    None not in layouts and groups % extent == 0:
+                made.weight.append(Shard(0))
+                made.x.append(Shard(1))
+                made.result.append(Shard(1))
+                made.bias.append(Shard(0))
+                continue
+            if weight in (0, 1) and None not in layouts and groups == 1:
                 made.weight.append(Shard(weight))
                 made.x.append(Shard(1) if weight else Replicate())
                 made.result.append(Partial() if weight else Shard(1))
@@ -214,7 +222,8 @@ class ModulePlan:
                 continue
             rest: Any = Shard(0) if x == 0 and None not in layouts \
                 else Replicate()
-            if not layouts or None in layouts or x not in (None, 0):
+            if not layouts or None in layouts or x not in (None, 0) or \
+                    weight is not None:
                 self.report.append(
                     f"{node.name}: along {axis} the plan divides {texts}; DTensor "
                     "has no halos, so all devices compute all of it")
@@ -224,6 +233,25 @@ class ModulePlan:
             made.result.append(rest)
         self.products[node.name] = made
         return True
+
+    def add_to_report(self, line: str) -> None:
+        """Once."""
+        if line not in self.report:
+            self.report.append(line)
+
+    def add_received(self, received: Mapping[str, int]) -> None:
+        """What a device has received in a call, by the nodes that DTensor has moved
+        operands of on its own; by "", what the plan asks for."""
+        extra = {name: count for name, count in received.items() if name and count}
+        total = sum(received.values())
+        planned = total - sum(extra.values()) if self.plan is None else sum(
+            each["bytes"] for each in self.plan.explain("dict")["collectives"])
+        if extra or total != planned:
+            others = "".join(f"; {count} of them at {name}, which DTensor computes "
+                             "in another way than the plan"
+                             for name, count in extra.items())
+            self.add_to_report(f"a call moves {total} bytes to a device, {planned} "
+                               f"are planned{others}")
 
     def operands(self, node: fx.Node) -> dict[fx.Node, list[Any]]:
         """Where the plan wants those operands of a node that it says."""
@@ -285,6 +313,12 @@ class ModulePlan:
         return f"<divisi.torch.ModulePlan on {self.axes}>"
 
 
+def groups_of(node: fx.Node) -> int:
+    """Of a convolution."""
+    groups: Any = node.args[-1] if len(node.args) in (7, 9) else 1
+    return int(groups)
+
+
 def transposed(placement: Any) -> Any:
     if isinstance(placement, Replicate):
         return placement
@@ -315,12 +349,14 @@ def _lifted(program: torch.export.ExportedProgram, module: torch.nn.Module,
     model = made.model_proto
     names = rename(model, [name or f"input.{index}"
                            for index, name in enumerate(sources)])
-    _declare(model, {used for used, name in zip(names, sources) if name})
+    _declare(model, {used: state[name] for used, name in zip(names, sources)
+                     if name})
     return made.exported_program.graph, model
 
 
-def _declare(model: Any, weights: set[str]) -> None:
-    """Makes inputs initializers whose bytes are nowhere: enough to plan."""
+def _declare(model: Any, weights: Mapping[str, torch.Tensor]) -> None:
+    """Makes inputs initializers whose bytes are nowhere: enough to plan, but for
+    integers, such as indices, and scalars, which shapes may follow from."""
     import onnx
     inputs = list(model.graph.input)
     del model.graph.input[:]
@@ -328,10 +364,15 @@ def _declare(model: Any, weights: set[str]) -> None:
         if value.name not in weights:
             model.graph.input.append(value)
             continue
-        kind = value.type.tensor_type
+        weight, kind = weights[value.name].detach(), value.type.tensor_type
+        if weight.numel() == 1 or not weight.is_floating_point():
+            model.graph.initializer.append(onnx.helper.make_tensor(
+                value.name, kind.elem_type, weight.shape,
+                weight.contiguous().reshape(-1).view(torch.uint8).numpy()
+                .tobytes(), raw=True))
+            continue
         tensor = model.graph.initializer.add(
-            name=value.name, data_type=kind.elem_type,
-            dims=[dim.dim_value for dim in kind.shape.dim],
+            name=value.name, data_type=kind.elem_type, dims=weight.shape,
             data_location=onnx.TensorProto.EXTERNAL)
         tensor.external_data.add(key="location", value="weights")
 

@@ -8,8 +8,10 @@ local tensors, all else as DTensor does. Gradients come from autograd.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 import torch
 from torch import fx
@@ -17,10 +19,12 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
 from .._errors import UsageError
-from ._module_plan import (CONVOLUTIONS, PRODUCTS, VIEWS, ModulePlan, read_plan,
-                           transposed)
+from ._local_matmul import MATMULS, local_matmul
+from ._module_plan import (CONVOLUTIONS, PRODUCTS, VIEWS, ModulePlan, groups_of,
+                           read_plan, transposed)
 from ._moves import Versions, converted
 from ._placements import viewed
+from ._received import Received
 
 aten = torch.ops.aten
 _SPLITS = (aten.split.Tensor, aten.chunk.default, aten.split_with_sizes.default)
@@ -45,10 +49,18 @@ class _Runner(fx.Interpreter):
         self._mesh = mesh
         self._whole = [Replicate() for _ in range(mesh.ndim)]
         self._versions: dict[fx.Node, Versions] = {}
+        self._received: Received | None = None
+        self._has_run = False
 
     def run(self, *args: Any, **options: Any) -> Any:
         self._versions.clear()
-        return super().run(*args, **options)
+        if self._has_run:
+            return super().run(*args, **options)
+        with Received() as self._received:
+            outputs = super().run(*args, **options)
+        self._plan.add_received(self._received.bytes)
+        self._received, self._has_run = None, True
+        return outputs
 
     def _spread(self, value: Any) -> DTensor:
         if isinstance(value, DTensor):
@@ -61,10 +73,23 @@ class _Runner(fx.Interpreter):
         value = self._spread(value)
         if not isinstance(source, fx.Node):
             return converted(value, placements)
-        return self._versions.setdefault(source, Versions(value)).as_in(placements)
+        versions = self._versions.setdefault(source, Versions(value))
+        with self._caused_by(""):
+            return versions.as_in(placements)
+
+    @contextlib.contextmanager
+    def _caused_by(self, cause: str) -> Iterator[None]:
+        """For what is counted: "" is the plan."""
+        if self._received is None:
+            yield
+            return
+        before, self._received.cause = self._received.cause, cause
+        yield
+        self._received.cause = before
 
     def run_node(self, node: fx.Node) -> Any:
-        result = self._run(node)
+        with self._caused_by(node.name):
+            result = self._run(node)
         for dead in self.user_to_last_uses.get(node, ()):
             self._versions.pop(dead, None)
         return result
@@ -91,7 +116,27 @@ class _Runner(fx.Interpreter):
             found = self._split(node, args)
             if found is not None:
                 return found
-        return node.target(*self._moved(node, args), **keywords)
+        args = self._moved(node, args)
+        if node.target is aten.cat.default:  # caches begin as [0]
+            args[0] = [value for value in args[0] if value.shape != (0,)] \
+                or args[0]
+        if node.target in MATMULS and (made := local_matmul(
+                node.target, *args, node.meta["val"].shape)) is not None:
+            return made
+        try:
+            return node.target(*args, **keywords)
+        except NotImplementedError:
+            return self._whole_of(node, args, keywords)
+
+    def _whole_of(self, node: fx.Node, args: Any, keywords: Any) -> Any:
+        """By an operator that DTensor has no rule for: all devices compute all."""
+        self._plan.add_to_report(f"{node.name}: DTensor has no rule for "
+                                 f"{node.target}; all devices compute all of it")
+        args, keywords = torch.utils._pytree.tree_map_only(
+            DTensor, lambda value: converted(value, self._whole).to_local(
+                grad_placements=self._whole), (args, keywords))
+        return torch.utils._pytree.tree_map_only(
+            torch.Tensor, self._spread, node.target(*args, **keywords))
 
     def _moved(self, node: fx.Node, args: Any) -> Any:
         """Operands where the plan wants them; `args` are values of the node's."""
@@ -110,17 +155,19 @@ class _Runner(fx.Interpreter):
         at_x, at, at_bias, is_kn = PRODUCTS.get(node.target, (0, 1, 2, True))
         is_conv = node.target in CONVOLUTIONS
         made = self._plan.products[node.name]
-        split_n = [not isinstance(w, Replicate) and not isinstance(r, Partial)
-                   for w, r in zip(made.weight, made.result)]
+        # Where one is divided and the other whole, the whole one's gradient is a
+        # sum; groups of a convolution divide both.
+        whole_x = [isinstance(p, Replicate) for p in made.x]
+        whole_w = [isinstance(p, Replicate) for p in made.weight]
+        split_n = [x and not w for x, w in zip(whole_x, whole_w)]
+        rows = [w and not x for x, w in zip(whole_x, whole_w)]
         split_k = [isinstance(r, Partial) for r in made.result]
-        rows = [not isinstance(x, Replicate) and not k
-                for x, k in zip(made.x, split_k)]
         x = _local(self._in(node.args[at_x], args[at_x], made.x), split_n)
         weight = self._in(node.args[at], args[at], made.weight if is_kn else
                           [transposed(p) for p in made.weight])
         weight = _local(weight if is_kn else weight.t(), rows)
-        result = (node.target(x, weight, None, *args[3:]) if is_conv else
-                  x @ weight)
+        result = (node.target(x, weight, None, *self._window(node, made))
+                  if is_conv else x @ weight)
         bias = args[at_bias] if at_bias is not None and len(
             args) > at_bias else None
         if bias is not None:
@@ -135,6 +182,15 @@ class _Runner(fx.Interpreter):
         return DTensor.from_local(
             result, self._mesh, made.result, run_check=False,
             shape=node.meta["val"].shape, stride=node.meta["val"].stride())
+
+    def _window(self, node: fx.Node, made: Any) -> list[Any]:
+        """The arguments of a convolution after the bias, of one device."""
+        found = list(node.args[3:])
+        if groups_of(node) > 1:
+            found[-1] //= math.prod(
+                extent for extent, x, w in zip(self._mesh.shape, made.x, made.weight)
+                if Replicate() not in (x, w))
+        return found
 
     def _attention(self, node: fx.Node, args: Sequence[Any],
                    keywords: Any) -> DTensor:
