@@ -26,7 +26,7 @@ def run(divisi, m, exits=0, **settings):
 
 
 # Also as part of a graph, from the second run on.
-@pytest.mark.sample()
+@pytest.mark.sample(first=True)
 @pytest.mark.parametrize("devices", [1, 2])
 def test_code_is_used_where_there_is_no_engine(divisi, devices):
     m = model("resnet")
