@@ -161,25 +161,9 @@ ArrayRef<StringLiteral> divisi::lossNames() { return kLossNames; }
 /// The argument for labels, before those that others add.
 static FailureOr<Value> addLabels(func::FuncOp function, Type type,
                                   const std::string &name) {
-  for (unsigned i = 0; i != function.getNumArguments(); ++i) {
-    auto taken = function.getArgAttrOfType<StringAttr>(i, "nn.name");
-    if (taken && taken.getValue() == name) {
-      return function.emitOpError()
-             << "has an input '" << name
-             << "' already; give --labels another name, or --loss output if "
-                "the model computes its loss";
-    }
-  }
-  unsigned at = function.getNumArguments();
-  Builder builder(function.getContext());
-  NamedAttrList attributes;
-  attributes.set("nn.name", builder.getStringAttr(name));
-  if (failed(function.insertArgument(
-          at, type, attributes.getDictionary(function.getContext()),
-          function.getLoc()))) {
-    return failure();
-  }
-  return Value(function.getArgument(at));
+  return addInput(function, type, name,
+                  "give --labels another name, or --loss output if the model "
+                  "computes its loss");
 }
 
 /// Labels one position later; the last of each row does not count.

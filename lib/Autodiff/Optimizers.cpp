@@ -26,7 +26,8 @@ static constexpr StringLiteral kOptimizers[] = {"sgd", "adam", "adamw"};
 
 ArrayRef<StringLiteral> divisi::optimizerNames() { return kOptimizers; }
 
-static constexpr StringLiteral kSchedules[] = {"constant", "linear", "cosine"};
+static constexpr StringLiteral kSchedules[] = {"constant", "linear", "cosine",
+                                               kInputSchedule};
 
 ArrayRef<StringLiteral> divisi::scheduleNames() { return kSchedules; }
 
@@ -35,10 +36,12 @@ namespace {
 /// The updates of one step.
 class Updates {
 public:
+  /// `rate` is a number of f64; null where it is no input.
   Updates(StepBuilder &b, const LossScale &scale, const TrainOptions &options,
-          SymbolTable &symbols)
+          SymbolTable &symbols, Value rate)
       : b_(b), o_(options), scale_(scale), symbols_(symbols),
-        f32_(b.builder().getF32Type()), f64_(b.builder().getF64Type()) {}
+        f32_(b.builder().getF32Type()), f64_(b.builder().getF64Type()),
+        rate_(rate) {}
 
   void run(MutableArrayRef<TrainedWeight> weights);
   /// Null where steps are not skipped.
@@ -49,6 +52,7 @@ private:
   void findFinite(ArrayRef<TrainedWeight> weights);
   void changeScale();
   void clip(MutableArrayRef<TrainedWeight> weights);
+  bool isScheduled() const;
   void countSteps();
   Value scheduledRate(Value step);
   StepState stateOf(const TrainedWeight &weight, StringRef suffix);
@@ -150,6 +154,11 @@ void Updates::clip(MutableArrayRef<TrainedWeight> weights) {
 // The number of the step
 //===----------------------------------------------------------------------===//
 
+/// Whether the rate depends on the number of the step.
+bool Updates::isScheduled() const {
+  return !rate_ && (o_.schedule != "constant" || o_.warmup > 0);
+}
+
 /// Of the step after `step` others, as transformers' schedules of these names:
 /// through the warm-up it rises from 0, then it falls to 0.
 Value Updates::scheduledRate(Value step) {
@@ -181,7 +190,7 @@ void Updates::countSteps() {
                               RankedTensorType::get({}, f64_), symbols_);
   Value one = b_.number(1, f64_), step = b_.add(steps.before, one);
   update(steps.global, steps.before, step);
-  if (o_.schedule != "constant" || o_.warmup > 0) {
+  if (isScheduled()) {
     rate_ = scheduledRate(steps.before);
   }
   if (o_.optimizer != "sgd") {
@@ -280,7 +289,7 @@ void Updates::run(MutableArrayRef<TrainedWeight> weights) {
   }
   bool isSgd = o_.optimizer == "sgd";
   b_.setName(o_.optimizer);
-  if (!isSgd || o_.schedule != "constant" || o_.warmup > 0) {
+  if (!isSgd || isScheduled()) {
     countSteps();
   }
   for (TrainedWeight &weight : weights) {
@@ -293,11 +302,21 @@ void Updates::run(MutableArrayRef<TrainedWeight> weights) {
   }
 }
 
-Value autodiff::makeUpdates(StepBuilder &b,
-                            MutableArrayRef<TrainedWeight> weights,
-                            const LossScale &scale, const TrainOptions &options,
-                            SymbolTable &symbols) {
-  Updates updates(b, scale, options, symbols);
+FailureOr<Value> autodiff::makeUpdates(StepBuilder &b, func::FuncOp function,
+                                       MutableArrayRef<TrainedWeight> weights,
+                                       const LossScale &scale,
+                                       const TrainOptions &options,
+                                       SymbolTable &symbols) {
+  FailureOr<Value> rate{Value()};
+  if (options.schedule == kInputSchedule) {
+    auto type = RankedTensorType::get({}, b.builder().getF64Type());
+    rate = addInput(function, type, kRateInput,
+                    "rename it, or take another --lr-schedule");
+    if (failed(rate)) {
+      return failure();
+    }
+  }
+  Updates updates(b, scale, options, symbols, *rate);
   updates.run(weights);
   return updates.isSkipped();
 }

@@ -77,3 +77,24 @@ StepState autodiff::makeState(StepBuilder &b, StringRef name,
   symbols.insert(global, builder.getInsertionPoint());
   return {global, b.emit<nn::ReadOp>(type, FlatSymbolRefAttr::get(global))};
 }
+
+FailureOr<Value> autodiff::addInput(func::FuncOp function, Type type,
+                                    StringRef name, StringRef instead) {
+  for (unsigned i = 0; i != function.getNumArguments(); ++i) {
+    auto taken = function.getArgAttrOfType<StringAttr>(i, "nn.name");
+    if (taken && taken.getValue() == name) {
+      return function.emitOpError()
+             << "has an input '" << name << "' already; " << instead;
+    }
+  }
+  unsigned at = function.getNumArguments();
+  Builder builder(function.getContext());
+  NamedAttrList attributes;
+  attributes.set("nn.name", builder.getStringAttr(name));
+  if (failed(function.insertArgument(
+          at, type, attributes.getDictionary(function.getContext()),
+          function.getLoc()))) {
+    return failure();
+  }
+  return Value(function.getArgument(at));
+}

@@ -86,6 +86,12 @@ struct Loss {
   mlir::Value gradient; ///< Of the type of `x`.
 };
 
+/// A new last argument of `function`. Reports an error if it has one of that
+/// name, and then says what to do instead.
+mlir::FailureOr<mlir::Value> addInput(mlir::func::FuncOp function,
+                                      mlir::Type type, llvm::StringRef name,
+                                      llvm::StringRef instead);
+
 class MicroBatches;
 
 /// The loss that `options` name of `x`, an output of the model, or its part
@@ -128,12 +134,15 @@ struct TrainedWeight {
 
 /// Takes `scale` off gradients, cuts them to the norm of `options` and updates
 /// weights and states by the optimizer that they name. New globals get names
-/// that `symbols` has not. Returns whether the step changes nothing, as
-/// gradients are not finite; null where that is not asked for.
-mlir::Value makeUpdates(StepBuilder &b,
-                        llvm::MutableArrayRef<TrainedWeight> weights,
-                        const LossScale &scale, const TrainOptions &options,
-                        mlir::SymbolTable &symbols);
+/// that `symbols` has not. The learning rate becomes an argument of `function`
+/// if it is an input; reports an error if that is taken. Returns whether the
+/// step changes nothing, as gradients are not finite; null where that is not
+/// asked for.
+mlir::FailureOr<mlir::Value>
+makeUpdates(StepBuilder &b, mlir::func::FuncOp function,
+            llvm::MutableArrayRef<TrainedWeight> weights,
+            const LossScale &scale, const TrainOptions &options,
+            mlir::SymbolTable &symbols);
 
 } // namespace divisi::autodiff
 

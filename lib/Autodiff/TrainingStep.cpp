@@ -153,8 +153,12 @@ LogicalResult divisi::makeTrainingStep(ModuleOp module,
   if (weights.empty()) {
     return entry.emitOpError() << "has no weight that its loss depends on";
   }
-  Value isSkipped = makeUpdates(b, weights, scale, options, symbols);
-  returnLoss(entry, *loss, isSkipped);
+  FailureOr<Value> isSkipped =
+      makeUpdates(b, entry, weights, scale, options, symbols);
+  if (failed(isSkipped)) {
+    return failure();
+  }
+  returnLoss(entry, *loss, *isSkipped);
   dropTrainingNote(module);
   return success();
 }

@@ -69,6 +69,11 @@ static Status checkNumbers(const TrainOptions &options) {
   return Status();
 }
 
+/// Whether the learning rate falls to 0 at a step.
+static bool falls(const TrainOptions &options) {
+  return options.schedule == "linear" || options.schedule == "cosine";
+}
+
 /// A flag that would do nothing is a mistake.
 static Status checkUses(const GivenOptions &given,
                         const TrainOptions &options) {
@@ -86,8 +91,11 @@ static Status checkUses(const GivenOptions &given,
       {"--label-smoothing", hasClasses, "--loss cross_entropy"},
       {"--labels", options.loss != "output",
        "losses of labels, not --loss output"},
-      {"--lr-steps", options.schedule != "constant",
-       "--lr-schedule linear or cosine"},
+      {"--lr-steps", falls(options), "--lr-schedule linear or cosine"},
+      {"--lr", options.schedule != kInputSchedule,
+       "--lr-schedule constant, linear or cosine"},
+      {"--lr-warmup", options.schedule != kInputSchedule,
+       "--lr-schedule constant, linear or cosine"},
       {"--no-decay", options.weightDecay > 0, "a --weight-decay above 0"},
   };
   for (const UseRow &row : rows) {
@@ -101,7 +109,7 @@ static Status checkUses(const GivenOptions &given,
 
 /// A rate that falls has to know until when.
 static Status checkSteps(const TrainOptions &options) {
-  if (options.schedule == "constant" || options.steps > options.warmup) {
+  if (!falls(options) || options.steps > options.warmup) {
     return Status();
   }
   return makeError(ExitCode::Usage, "--lr-schedule ", options.schedule,
@@ -119,12 +127,13 @@ Status divisi::addTraining(const GivenOptions &given, CompileOptions &options) {
   }
   TrainOptions wanted = given.training;
   for (StringRef needed : {"--loss", "--optimizer", "--lr"}) {
-    if (!is_contained(given.trainFlags, needed)) {
+    bool isInput = needed == "--lr" && wanted.schedule == kInputSchedule;
+    if (!isInput && !is_contained(given.trainFlags, needed)) {
       return Status(ExitCode::Usage,
                     ("--train needs " + needed + "; give both").str());
     }
   }
-  wanted.rate = *given.rate;
+  wanted.rate = given.rate.value_or(wanted.rate);
   wanted.microBatches = given.microBatches;
   wanted.isPipeline =
       given.pipelineParallel.value_or(1) > 1 || given.searchesStages();

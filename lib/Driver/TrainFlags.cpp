@@ -56,8 +56,10 @@ TrainFlags::TrainFlags(cl::SubCommand &verb)
                   cl::desc("how much weights decay (default: 0.01 with adamw, "
                            "which decouples it from gradients, else 0)")),
       schedule("lr-schedule", cl::sub(verb), on(ActsOn::Train),
-               cl::value_desc("constant|linear|cosine"), cl::init("constant"),
-               cl::desc("how the learning rate falls")),
+               cl::value_desc("constant|linear|cosine|input"),
+               cl::init("constant"),
+               cl::desc("how the learning rate falls; input: each run is "
+                        "given it, as 'lr'")),
       warmup("lr-warmup", cl::sub(verb), on(ActsOn::Train), cl::value_desc("N"),
              cl::init(0),
              cl::desc("the steps in which it rises from 0 (default: 0)")),

@@ -115,6 +115,10 @@ def fill(address: int, array: Any, value: Value, what: str,
 
 
 def _capsule_of(array: Any, value: Value, what: str, is_output: bool) -> Any:
+    is_scalar = value.code == 2 and not value.shape and not is_output
+    if is_scalar and type(array) is float:
+        import numpy  # Python's own numbers are f64
+        array = numpy.asarray(array, value.stored)
     export = getattr(array, "__dlpack__", None)
     if export is None and hasattr(array, "__array_interface__"):
         import numpy  # a scalar of it

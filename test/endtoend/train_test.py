@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import onnx
 import pytest
-import quantized_models
 from conftest import ROOT, model
 from onnx import TensorProto, helper
 from share import is_sweep
@@ -333,91 +332,37 @@ def test_dropout_is_for_training(divisi):
         "compile", "m.onnx", *STEP, "-o", "m.divisi", exits=CONTENT).err
 
 
-LOSSES = [
-    ([], "--train needs --loss; give both"),
-    (["--loss", "mse"], "--train needs --optimizer; give both"),
-    (["--loss", "mse", "--optimizer", "sgd"], "--train needs --lr; give both"),
-    (["--loss", "hinge", "--optimizer", "sgd", "--lr", 1],
-     "--loss 'hinge': expected one of cross_entropy, mse, l1, bce, kl, "
-     "output"),
-    (["--loss", "mse", "--optimizer", "lion", "--lr", 1],
-     "--optimizer 'lion': expected one of sgd, adam, adamw"),
-    (["--loss", "mse", "--optimizer", "sgd", "--lr", -1],
-     "--lr -1: expected a number from 0 on"),
-    ([*STEP[1:], "--momentum", 1],
-     "--momentum 1: expected a number from 0, below 1"),
-    ([*STEP[1:], "--nesterov"],
-     "--nesterov is for --optimizer sgd with --momentum"),
-    (["--loss", "mse", "--optimizer", "adam", "--lr", 1, "--momentum", 0.5],
-     "--momentum is for --optimizer sgd"),
-    ([*STEP[1:], "--beta1", 0.8], "--beta1 is for --optimizer adam or adamw"),
-    ([*STEP[1:], "--shift-labels"],
-     "--shift-labels is for --loss cross_entropy"),
-    ([*STEP[1:], "--no-decay", "*"],
-     "--no-decay is for a --weight-decay above 0"),
-    ([*STEP[1:], "--lr-schedule", "steps"],
-     "--lr-schedule 'steps': expected one of constant, linear, cosine"),
-    ([*STEP[1:], "--lr-schedule", "linear", "--lr-warmup", 4, "--lr-steps", 4],
-     "--lr-schedule linear needs --lr-steps, the step at which the rate has "
-     "fallen to 0, above --lr-warmup 4; got 4"),
-    ([*STEP[1:], "--lr-steps", 4],
-     "--lr-steps is for --lr-schedule linear or cosine"),
-    ([*STEP[1:], "--micro-batches", 0],
-     "--micro-batches 0: expected a number from 1 to 1048575"),
-    (["--loss", "output", "--labels", "t", *STEP[3:]],
-     "--labels is for losses of labels, not --loss output"),
-    ([*STEP[1:], "--loss-of", "lost"],
-     "--loss-of 'lost': the model has no such output; it has logits"),
-    ([*STEP[1:], "--train-only", "lost"],
-     "--train-only names 'lost', and no weight of the model is called so"),
-    ([*STEP[1:], "--freeze", "*"],
-     "--train: the model has no weight to train; training 0 weights"),
-]
-
-
-@pytest.mark.parametrize("flags, message", LOSSES,
-                         ids=[row[1][:40] for row in LOSSES])
-def test_options_that_say_no_step(divisi, flags, message):
+@pytest.mark.sample()
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("devices", [2, 1, 3])
+def test_a_rate_that_is_given_to_each_step(divisi, optimizer, devices):
+    """As one that the step knows; AdamW's decay and bias depend on it, too."""
     m = model("vit")
-    result = divisi("compile", m.onnx, *m.shapes, "--train", *flags, "-o", "o",
-                    exits=USAGE)
-    assert f"divisi: error: {message}" in result.err, result.err
-
-
-def test_options_of_training_alone(divisi):
-    m = model("vit")
-    assert "--lr needs --train; give both" in divisi(
-        "compile", m.onnx, *m.shapes, "--lr", 1, "-o", "o", exits=USAGE).err
-
-
-NO_STEPS = [
-    ("gpt2", ["--labels", "input_ids", "--shape", "input_ids=8x16"],
-     "has an input 'input_ids' already; give --labels another name"),
-    ("gpt2", ["--loss", "output"],
-     "for its loss, expected one number; --loss-of names the output"),
-    ("vit", ["--loss", "cross_entropy", "--shift-labels"],
-     "has no positions between batch and classes in its output"),
-]
-
-
-@pytest.mark.parametrize("name, flags, message", NO_STEPS)
-def test_models_that_do_not_fit(divisi, name, flags, message):
-    m = model(name)
-    line = [flag for flag in STEP if "--loss" not in flags
-            or flag not in ("--loss", "mse")]
-    result = divisi("compile", m.onnx, *m.shapes, *line, *flags, "-o", "o",
-                    exits=CONTENT)
-    assert message in result.err, result.err
-
-
-@pytest.mark.parametrize("name, exits, message", [
-    ("cnn", CONTENT, "is of a quantized model, whose codes do not change "
-     "smoothly: train the model as it was before"),
-    ("attention", USAGE, "; it is quantized: train it as it was before")])
-def test_quantized_models_are_not_trained(divisi, name, exits, message):
-    quantized_models.MODELS[name](divisi.path("m.onnx"))
-    assert message in divisi("compile", "m.onnx", *STEP, "-o", "o",
-                             exits=exits).err
+    known = ("--lr", 0.01, "--lr-schedule", "linear", "--lr-warmup", 2,
+             "--lr-steps", 5)
+    rates = [0.01 * factor for factor in (0, 1 / 2, 1, 2 / 3, 1 / 3, 0)]
+    trained = {each.name for each in onnx.load(m.onnx).graph.initializer
+               if each.data_type == TensorProto.FLOAT}
+    weights = {}
+    for name, flags in {"known": known,
+                        "given": ("--lr-schedule", "input")}.items():
+        divisi("compile", m.onnx, *m.shapes, "--train", "--loss", "mse",
+               "--optimizer", optimizer, *flags, "--devices", devices, "-o",
+               f"{name}.divisi")
+        artifact = package.load(divisi.path(f"{name}.divisi"))
+        data = {each.name: np.ones(each.shape, np.float32)
+                for each in artifact.entry().inputs if each.name != "lr"}
+        data |= dict(np.load(m.inputs))
+        session = package.Session(artifact)
+        before = {n: np.array(session.state[n]) for n in session.state
+                  if n in trained}
+        for rate in rates:
+            session.run(data | ({"lr": rate} if name == "given" else {}))
+        weights[name] = {n: np.array(session.state[n]) for n in before}
+    assert sum((value != before[key]).any()
+               for key, value in weights["given"].items()) > 20
+    for key, value in weights["given"].items():
+        np.testing.assert_allclose(value, weights["known"][key], 1e-6, 1e-9)
 
 
 def test_labels_without_a_class_end_the_run(divisi):

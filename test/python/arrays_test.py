@@ -192,7 +192,7 @@ def test_scalars(folder):
         model_of("m (float x) => (float y) { y = Neg(x) }"),
         folder / "scalar.divisi")
     session = divisi.Session(path)
-    for x in (np.float32(3), np.array(3, "f4")):
+    for x in (np.float32(3), np.array(3, "f4"), 3.0):
         assert session.run(x)["y"] == -3 and session.run(x)["y"].shape == ()
 
 

@@ -39,6 +39,10 @@ inline constexpr llvm::StringLiteral kTrainStep = "train_step";
 /// since gradients were not finite, where that is asked for.
 inline constexpr llvm::StringLiteral kLossOutput = "loss";
 inline constexpr llvm::StringLiteral kSkippedOutput = "skipped";
+/// What a step's input for its learning rate is called, a number of f64, and
+/// the schedule that asks for it.
+inline constexpr llvm::StringLiteral kRateInput = "lr";
+inline constexpr llvm::StringLiteral kInputSchedule = "input";
 
 /// What a user asks for. Numbers are as PyTorch's options of the same name.
 struct TrainOptions {
@@ -51,7 +55,7 @@ struct TrainOptions {
   double labelSmoothing = 0;  ///< What all classes share of a label.
 
   std::string optimizer = "adamw"; ///< One of optimizerNames().
-  double rate = 1e-3;              ///< The learning rate.
+  double rate = 1e-3;              ///< The learning rate, if it is no input.
   double momentum = 0;             ///< Of sgd.
   bool nesterov = false;           ///< Of sgd.
   double beta1 = 0.9;              ///< Of adam and adamw.
@@ -89,7 +93,7 @@ struct TrainOptions {
 llvm::ArrayRef<llvm::StringLiteral> lossNames();
 /// `sgd`, `adam`, `adamw`
 llvm::ArrayRef<llvm::StringLiteral> optimizerNames();
-/// `constant`, `linear`, `cosine`
+/// `constant`, `linear`, `cosine`, `input`
 llvm::ArrayRef<llvm::StringLiteral> scheduleNames();
 
 /// Which weights of a model are trained.
