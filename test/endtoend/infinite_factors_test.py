@@ -87,22 +87,13 @@ def write(divisi, use, source):
     np.savez(divisi.path("y.npz"), y=y)
 
 
-@pytest.mark.sample("use", slow=True)
+@pytest.mark.sample("plans", slow=True)
+@pytest.mark.parametrize("plans", ["found", "random"])
 @pytest.mark.parametrize("source", ["sum", "row"])
 @pytest.mark.parametrize("use", USES)
-def test_random_plans_agree(divisi, use, source):
+def test_any_devices_agree(divisi, use, source, plans):
     write(divisi, use, source)
-    for devices in 2, 3, 4:
-        divisi("check", "m.onnx", "--devices", devices, "--random-plans", 12,
-               "--inputs", "x.npz", "--expect", "y.npz")
-
-
-@pytest.mark.sample("use", slow=True)
-@pytest.mark.parametrize("source", ["sum", "row"])
-@pytest.mark.parametrize("use", USES)
-def test_found_plans_agree(divisi, use, source):
-    """Of degrees that make the sum partial."""
-    write(divisi, use, source)
-    for devices in 2, 3, 6:
+    for devices in 2, 3, 4, 6:
         divisi("check", "m.onnx", "--devices", devices, "--inputs", "x.npz",
-               "--expect", "y.npz")
+               "--expect", "y.npz",
+               *(["--random-plans", 12] if plans == "random" else []))
