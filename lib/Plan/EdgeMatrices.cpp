@@ -8,6 +8,8 @@
 
 #include "EdgeMatrices.h"
 
+#include "AlikeLayouts.h"
+
 #include "divisi/Cost/OpCost.h"
 #include "divisi/Cost/StepCost.h"
 #include "divisi/Support/Clock.h"
@@ -44,8 +46,9 @@ namespace {
 class ClassPrices {
 public:
   ClassPrices(const TensorClass &tensor, std::vector<Layout> layouts,
-              Router &router)
+              Router &router, const AlikeLayouts &alike)
       : tensor_(tensor), layouts_(std::move(layouts)), router_(router),
+        alike_(alike),
         prices_(tensor.layouts.size() * tensor.layouts.size(), kUnknown) {}
 
   int64_t price(unsigned from, unsigned to, int64_t repeats);
@@ -55,6 +58,7 @@ private:
   const TensorClass &tensor_;
   std::vector<Layout> layouts_; ///< As the router calls them.
   Router &router_;
+  const AlikeLayouts &alike_;
   std::vector<int64_t> prices_; ///< In nanoseconds.
 };
 
@@ -62,10 +66,11 @@ private:
 class ClassBytes {
 public:
   ClassBytes(const Grid &grid, const KindMemory &memory,
-             const TensorClass &tensor, Router &router)
+             const TensorClass &tensor, Router &router,
+             const AlikeLayouts &alike)
       : grid_(grid), memory_(memory), tensor_(tensor), router_(router),
-        peaks_(tensor.layouts.size() * tensor.layouts.size(),
-               Peaks{kUnknown, kUnknown, kUnknown}) {
+        alike_(alike), peaks_(tensor.layouts.size() * tensor.layouts.size(),
+                              Peaks{kUnknown, kUnknown, kUnknown}) {
     for (const Layout &layout : tensor.layouts) {
       bytes_.push_back(bytesOf(layout));
     }
@@ -90,27 +95,28 @@ private:
   const KindMemory &memory_;
   const TensorClass &tensor_;
   Router &router_;
+  const AlikeLayouts &alike_;
   std::vector<int64_t> bytes_;
   std::vector<Peaks> peaks_;
 };
 } // namespace
 
 int64_t ClassPrices::price(unsigned from, unsigned to, int64_t repeats) {
-  int64_t &known = prices_[from * tensor_.layouts.size() + to];
+  const int64_t &known = prices_[from * tensor_.layouts.size() + to];
   if (known == kUnknown) {
     std::optional<int64_t> nanoseconds =
         from == to ? 0
                    : router_.price(tensor_.shape, tensor_.bits, layouts_[from],
                                    layouts_[to]);
-    known = nanoseconds ? *nanoseconds : kNoWay;
+    alike_.fill(prices_, from, to, nanoseconds.value_or(kNoWay));
   }
   return known == kNoWay ? search::kInfeasible : costOf(known, repeats);
 }
 
 const ClassBytes::Peaks &ClassBytes::peaks(unsigned from, unsigned to) {
-  Peaks &known = peaks_[from * bytes_.size() + to];
+  const Peaks &known = peaks_[from * bytes_.size() + to];
   if (known.first == kUnknown) {
-    known = {bytes_[to], 0, 0};
+    Peaks found = {bytes_[to], 0, 0};
     std::optional<Route> route =
         router_.route(tensor_.shape, tensor_.bits, tensor_.layouts[from],
                       tensor_.layouts[to]);
@@ -119,15 +125,16 @@ const ClassBytes::Peaks &ClassBytes::peaks(unsigned from, unsigned to) {
     for (const Step &step : steps) {
       int64_t made = bytesOf(step.result);
       if (&step != &steps.back()) {
-        known.landing = std::max(known.landing, before + made);
+        found.landing = std::max(found.landing, before + made);
       }
       if (before == 0) {
-        known.first = made;
+        found.first = made;
       } else {
-        known.later = std::max(known.later, before + made);
+        found.later = std::max(found.later, before + made);
       }
       before = made;
     }
+    alike_.fill(peaks_, from, to, found);
   }
   return known;
 }
@@ -187,10 +194,13 @@ void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
                              std::vector<Layout> names, Router &known,
                              llvm::function_ref<bool()> goesOn) {
   const TensorClass &tensor = pool_.get(tensorClass);
-  ClassPrices prices(tensor, std::move(names), known);
+  AlikeLayouts alike(tensor, stepPrices_.alike), own(tensor, {});
+  ClassPrices prices(tensor, std::move(names), known, alike);
   std::vector<ClassBytes> kinds;
   for (const KindMemory &memory : memories_) {
-    kinds.emplace_back(grid_, memory, tensor, router);
+    // Devices of one kind of several may stand where axes are not alike.
+    kinds.emplace_back(grid_, memory, tensor, router,
+                       memories_.size() == 1 ? alike : own);
   }
   for (const Request &request : requests_.at(tensorClass)) {
     const auto &[ignored, from, to, bytes, kind, repeats] = *request.ports;

@@ -62,10 +62,10 @@ bool Renaming::isIdentity() const {
                 [](const auto &axis) { return axis.value() == axis.index(); });
 }
 
-std::vector<Renaming::Names> Renaming::all(ArrayRef<uint32_t> alike,
-                                           ArrayRef<AxisId> axes) {
-  std::vector<Names> ways;
-  Names order, names;
+std::vector<AxisNames> waysToRename(ArrayRef<uint32_t> alike,
+                                    ArrayRef<AxisId> axes) {
+  std::vector<AxisNames> ways;
+  AxisNames order, names;
   for (AxisId axis : axes) {
     order.push_back(axis.index);
   }
@@ -73,7 +73,7 @@ std::vector<Renaming::Names> Renaming::all(ArrayRef<uint32_t> alike,
   for (uint32_t axis = 0; axis != alike.size(); ++axis) {
     names.push_back(axis);
   }
-  Names permuted = order;
+  AxisNames permuted = order;
   do {
     bool keepsKinds = all_of(zip_equal(order, permuted), [&](auto pair) {
       auto [axis, name] = pair;
@@ -111,7 +111,7 @@ static bool followsDimension(StepKind kind) {
 }
 
 Route Renaming::undo(Route route) const {
-  Names old(names_.size());
+  AxisNames old(names_.size());
   for (auto [axis, name] : enumerate(names_)) {
     old[name] = uint32_t(axis);
   }

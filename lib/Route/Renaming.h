@@ -25,8 +25,6 @@ namespace divisi {
 /// Another name for each axis of a grid, among those alike.
 class Renaming {
 public:
-  /// Per axis of a grid.
-  using Names = llvm::SmallVector<uint32_t, 6>;
   /// The one that makes of (from, to) the pair that is answered: alike axes are
   /// named in the order in which dimensions of `from`, then of `to`, mention
   /// them. `alike` is as in StepPrices.
@@ -39,13 +37,9 @@ public:
   Layout apply(const Layout &layout) const { return renamed(layout, names_); }
   /// A route between layouts in the new names, in the old ones.
   Route undo(Route route) const;
-  /// All ways to give those of `axes` that are alike each other's names, the
-  /// first being to leave them: per axis of the grid, its name.
-  static std::vector<Names> all(llvm::ArrayRef<uint32_t> alike,
-                                llvm::ArrayRef<AxisId> axes);
 
 private:
-  Names names_; ///< By the number of an axis.
+  AxisNames names_; ///< By the number of an axis.
 };
 
 } // namespace divisi

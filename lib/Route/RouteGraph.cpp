@@ -106,7 +106,7 @@ void RouteGraph::findImages() {
   if (!isWhole) {
     axes.clear();
   }
-  for (const auto &names : Renaming::all(prices_.alike, axes)) {
+  for (const auto &names : waysToRename(prices_.alike, axes)) {
     std::vector<NodeId> &image = images_.emplace_back();
     for (NodeId node = 0; node != numNodes_; ++node) {
       image.push_back(images_.size() == 1
@@ -278,16 +278,21 @@ int64_t RouteGraph::leastInto(NodeId to) {
   if (to < numNodes_) {
     to = least_[to].node;
   }
-  int64_t &least = leastInto_[to];
-  if (least == 0) {
-    least = INT64_MAX;
+  if (leastInto_[to] == 0) {
+    int64_t least = INT64_MAX;
     for (NodeId from = 0; from < numNodes_; ++from) {
       if (int64_t length = edge(from, to); length >= 0) {
         least = std::min(least, length);
       }
     }
+    leastInto_[to] = least;
+    for (NodeId node = 0; to < numNodes_ && node < numNodes_; ++node) {
+      if (least_[node].node == to) {
+        leastInto_[node] = least;
+      }
+    }
   }
-  return least;
+  return leastInto_[to];
 }
 
 //===----------------------------------------------------------------------===//
@@ -343,14 +348,19 @@ bool RouteGraph::settleNext(Search &search, int64_t limit) {
   search.settled.push_back(settled);
   Distance base = search.distance[settled];
   Edges edges = edgesFrom(settled);
+  const NodeId *image = edges.image->data();
+  int64_t *lengths = edges.lengths->data();
+  const int64_t *leastInto = leastInto_.data();
   search.nearest = none;
   Distance least;
   for (NodeId to : search.open) {
     Distance &distance = search.distance[to];
     // Before an edge is priced that cannot help.
-    if (base.nanoseconds <=
-        distance.nanoseconds - leastInto_[least_[to].node]) {
-      int64_t length = priceIn(edges, to);
+    if (base.nanoseconds <= distance.nanoseconds - leastInto[to]) {
+      int64_t &length = lengths[image[to]];
+      if (length == kUnknown) {
+        length = priceEdge(edges.from, image[to]);
+      }
       Distance through = {base.nanoseconds + length, base.steps + 1};
       if (length >= 0 && through < distance) {
         distance = through;

@@ -154,8 +154,7 @@ private:
   /// Of every least node and end: its edges to the nodes; of an end those from
   /// the nodes. Empty where none was asked for yet.
   std::vector<std::vector<int64_t>> edgesFrom_, edgesTo_;
-  /// Of every least node and end: its shortest edge from a node, or 0 if not
-  /// known.
+  /// Of every node and end: its shortest edge from a node, or 0 if not known.
   std::vector<int64_t> leastInto_;
   std::unordered_map<NodeId, Search> searches_;
   std::unordered_map<uint64_t, Ending> endings_;

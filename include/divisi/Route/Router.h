@@ -28,6 +28,13 @@
 
 namespace divisi {
 
+/// Per axis of a grid, what it is called.
+using AxisNames = llvm::SmallVector<uint32_t, 6>;
+/// All ways to give those of `axes` that are alike (as in StepPrices) each
+/// other's names, the first being to leave them. What a route costs depends on
+/// none.
+std::vector<AxisNames> waysToRename(llvm::ArrayRef<uint32_t> alike,
+                                    llvm::ArrayRef<AxisId> axes);
 /// `layout` with each axis called as `names` says by its number.
 Layout renamed(const Layout &layout, llvm::ArrayRef<uint32_t> names);
 
