@@ -56,8 +56,9 @@ WIDER = {
         **{kind: np.float32 for kind in HALVES},
         np.dtype(np.float64): np.float32}),
     # The evaluator takes other windows where these end in padding.
-    "LpPool": {**{kind: np.float32 for kind in HALVES},
-               np.dtype(np.float64): np.float32},
+    **dict.fromkeys(("LpPool", "MaxPool"), {
+        **{kind: np.float32 for kind in HALVES},
+        np.dtype(np.float64): np.float32}),
     "Hardmax": {**{kind: np.float32 for kind in HALVES},
                 np.dtype(np.float64): np.float32},
     "OneHot": {**{kind: np.int64 for kind in INTEGERS},
