@@ -95,47 +95,16 @@ Status Compilation::load(const std::string &path, const std::string &pipeName) {
   hasForeignCode_ = hasNativeCode(*module_);
   Expected<TrainOptions> noted = notedTraining(*module_);
   isTrained_ = !noted || noted->isWanted(); // what is wrong, the stage says
+  if (options_.searchesMicroBatches) {
+    return makeError(ExitCode::Usage,
+                     "--micro-batches auto divides the batch "
+                     "of a model, and '",
+                     path,
+                     "' is IR, which has its "
+                     "shapes; give the model, or a number");
+  }
   followNoted();
   return verifyStage();
-}
-
-/// In memory the model's file has its whole name: dumps may lie elsewhere.
-Status Compilation::import(InputFile input) {
-  std::string path = input.isPiped ? input.name : resolvedPath(input.name);
-  if (input.content) {
-    std::shared_ptr<llvm::MemoryBuffer> content = std::move(input.content);
-    StringRef bytes = content->getBuffer();
-    store_->addBytes(
-        path, std::as_bytes(std::span<const char>(bytes.data(), bytes.size())),
-        content);
-  }
-  ErrorCollector errors(context_.get());
-  Status followed;
-  options_.import.annotated = [&](const AnnotatedModel &model,
-                                  ModuleOp module) {
-    followed = follow(model, module);
-  };
-  Expected<OwningOpRef<ModuleOp>> module =
-      importOnnx(path, options_.import, *context_, *store_);
-  if (!module || !followed.isOk()) {
-    return module ? followed : module.status();
-  }
-  module_ = std::move(*module);
-  if (Status status = markWeights(); !status.isOk()) {
-    return status;
-  }
-  if (Status status = runPipeline(Stage::Import); !status.isOk()) {
-    return status;
-  }
-  noteOnModule(*module_, kModelAttr, llvm::sys::path::filename(path));
-  isModel_ = isImported_ = true;
-  isTrained_ = options_.train.isWanted();
-  Expected<std::optional<PrecisionRecord>> record =
-      getPrecisionRecord(*module_);
-  if (record && *record && options_.lowered) {
-    options_.lowered(**record);
-  }
-  return record.status();
 }
 
 Expected<int64_t> Compilation::writeModule(const std::string &path) {
@@ -331,6 +300,11 @@ Status Compilation::runStage(Stage stage) {
 Status Compilation::advanceTo(Stage stage) {
   if (Status status = chooseDevice(); !status.isOk()) {
     return status;
+  }
+  if (std::exchange(options_.searchesMicroBatches, false)) {
+    if (Status status = chooseMicroBatches(); !status.isOk()) {
+      return status;
+    }
   }
   if (std::exchange(isImported_, false)) {
     if (Status status = dump(Stage::Import); !status.isOk()) {

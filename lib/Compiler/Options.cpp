@@ -218,17 +218,24 @@ static Status addRewriting(const GivenOptions &given, RewriteOptions &options) {
 
 static Status addMicroBatches(const GivenOptions &given,
                               CompileOptions &options) {
-  constexpr int64_t kMost = 1024;
-  options.searchesStages = given.searchesStages();
+  int64_t most = given.train ? (1 << 20) - 1 : 1024;
   options.givesStages = given.pipelineParallel.has_value();
-  if (given.train) { // the step takes them
-    return Status();
+  options.searchesMicroBatches = given.microBatches == "auto";
+  if (options.searchesMicroBatches) {
+    return given.solver == "random"
+               ? Status(ExitCode::Usage,
+                        "--micro-batches auto compares plans, and the solver "
+                        "random draws one; give a number")
+               : Status();
   }
-  if (given.microBatches < 1 || given.microBatches > kMost) {
+  int64_t count = 0;
+  if (StringRef(given.microBatches).getAsInteger(10, count) || count < 1 ||
+      count > most) {
     return makeError(ExitCode::Usage, "--micro-batches ", given.microBatches,
-                     ": expected a number from 1 to ", kMost);
+                     ": expected a number from 1 to ", most, ", or auto");
   }
-  options.microBatches = given.microBatches;
+  options.searchesStages = !options.givesStages && searchesStagesOf(count);
+  options.microBatches = count;
   return Status();
 }
 

@@ -9,6 +9,7 @@
 #include "divisi/Compiler/Compilation.h"
 
 #include "dialects/SPMD/SPMD.h"
+#include "divisi/Cost/TrialRecord.h"
 #include "divisi/Plan/DropPlan.h"
 #include "passes/ModuleNotes.h"
 
@@ -25,6 +26,7 @@ Status Compilation::replan(llvm::ArrayRef<std::string> keep) {
     return devices.status();
   }
   stage_ = Stage::Import;
+  setTrialRecords(*module_, {});
   noteOnModule(*module_, kStageAttr, stringifyStage(stage_));
   PlanOptions &plan = options_.plan;
   bool isOpen =
@@ -46,9 +48,11 @@ std::unique_ptr<Compilation> Compilation::copy() {
   other->options_.emit.derived.reset();
   other->context_ = context_;
   other->isModel_ = isModel_;
+  other->isTrained_ = isTrained_;
   other->isImported_ = isImported_;
   other->hasForeignCode_ = hasForeignCode_;
   other->inputName_ = inputName_;
+  other->modelPath_ = modelPath_;
   other->report_ = report_;
   return other;
 }

@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
+#include <utility>
 
 using namespace llvm;
 using namespace divisi;
@@ -54,8 +55,6 @@ static Status checkNumbers(const TrainOptions &options) {
       {"--clip-norm", options.clipNorm, 0, kMost, "a number from 0 on"},
       {"--lr-warmup", double(options.warmup), 0, kMost, "a number from 0 on"},
       {"--lr-steps", double(options.steps), 0, kMost, "a number from 0 on"},
-      {"--micro-batches", double(options.microBatches), 1, 1 << 20,
-       "a number from 1 to 1048575"},
       {"--loss-scale", options.lossScale, 0, kMost, "a number from 0 on"},
       {"--label-smoothing", options.labelSmoothing, 0, 1,
        "a number from 0, below 1"},
@@ -134,9 +133,9 @@ Status divisi::addTraining(const GivenOptions &given, CompileOptions &options) {
     }
   }
   wanted.rate = given.rate.value_or(wanted.rate);
-  wanted.microBatches = given.microBatches;
+  wanted.microBatches = std::exchange(options.microBatches, 1);
   wanted.isPipeline =
-      given.pipelineParallel.value_or(1) > 1 || given.searchesStages();
+      given.pipelineParallel.value_or(1) > 1 || options.searchesStages;
   if (given.precision == "f16" &&
       !is_contained(given.trainFlags, "--loss-scale")) {
     wanted.lossScale = 65536;

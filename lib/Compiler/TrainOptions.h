@@ -13,7 +13,8 @@
 
 namespace divisi {
 
-/// Sets `options` to what `given` asks for, if it does. ExitCode::Usage for
+/// Sets `options` to what `given` asks for, if it does; a step then takes the
+/// micro-batches that a call was to take. ExitCode::Usage for
 /// values that an option does not take, and for options without use.
 Status addTraining(const GivenOptions &given, CompileOptions &options);
 

@@ -171,9 +171,10 @@ PipelineFlags::PipelineFlags(cl::SubCommand &verb)
                         "gpipe, 1f1b, interleaved, zero-bubble-h1, "
                         "zero-bubble-h2, wave (default: the fastest found)")),
       microBatches("micro-batches", cl::sub(verb), on(ActsOn::Plan),
-                   cl::value_desc("N"), cl::init(1),
+                   cl::value_desc("N|auto"), cl::init("1"),
                    cl::desc("a call takes N batches of the model's shapes, one "
-                            "after the other (default: 1)")) {}
+                            "after the other (default: 1); auto: one, divided "
+                            "into as many as is fastest")) {}
 
 void PipelineFlags::fill(GivenOptions &options) const {
   if (stages.getNumOccurrences() > 0) {

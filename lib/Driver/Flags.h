@@ -68,7 +68,7 @@ struct PipelineFlags {
   llvm::cl::opt<int64_t> stages;
   llvm::cl::opt<int64_t> chunks;
   llvm::cl::opt<std::string> schedule;
-  llvm::cl::opt<int64_t> microBatches;
+  llvm::cl::opt<std::string> microBatches;
 };
 
 /// What the planner is asked of the states and the memory of a training step.

@@ -48,6 +48,7 @@ private:
   Status bindShapes();
   Status bindDim(const OnnxValueInfo &input, size_t at, int64_t given);
   Status resolve(const OnnxValueInfo &input, std::vector<InputShape> &result);
+  Status divide(std::vector<InputShape> &inputs) const;
   Status misfit(std::string message) const {
     return Status(options_.misfit, std::move(message));
   }
@@ -310,6 +311,38 @@ Status Resolver::resolve(const OnnxValueInfo &input,
   return Status();
 }
 
+/// Leaves of each input one micro-batch. What the model calls by one name has
+/// one extent then, too.
+Status Resolver::divide(std::vector<InputShape> &inputs) const {
+  int64_t count = options_.batches;
+  std::map<std::string, int64_t> extents;
+  for (InputShape &input : inputs) {
+    auto info = llvm::find_if(graph_.inputs, [&](const OnnxValueInfo &known) {
+      return known.name == input.name;
+    });
+    std::vector<OnnxDim> dims = info->dims.value_or(std::vector<OnnxDim>());
+    dims.resize(input.dims.size());
+    bool isTaken = !input.constant && !input.state && !input.dims.empty();
+    if (isTaken && dims.front().value) {
+      return makeError(ExitCode::Usage, "the model fixes dim 0 of input '",
+                       input.name, "' to ", *dims.front().value,
+                       "; export it with an open batch");
+    }
+    if (isTaken) {
+      input.dims.front() /= count;
+    }
+    for (auto [dim, extent] : llvm::zip_equal(dims, input.dims)) {
+      auto known = extents.emplace(dim.symbol, extent).first;
+      if (!dim.symbol.empty() && known->second != extent) {
+        return makeError(ExitCode::Usage, "the dim '", dim.symbol,
+                         "' of input '", input.name,
+                         "' is the batch, and something else, too");
+      }
+    }
+  }
+  return Status();
+}
+
 // All that is missing goes into one message: a user wants to give it at once.
 Expected<std::vector<InputShape>> Resolver::run() {
   if (Status status = checkOptions(); !status.isOk()) {
@@ -331,7 +364,9 @@ Expected<std::vector<InputShape>> Resolver::run() {
     }
   }
   if (missing_.empty()) {
-    return result;
+    Status divided = options_.batches > 1 ? divide(result) : Status();
+    return divided.isOk() ? Expected<std::vector<InputShape>>(std::move(result))
+                          : divided;
   }
   UnsupportedList unsupported;
   for (const InputShape &input : result) {

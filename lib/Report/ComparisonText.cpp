@@ -28,6 +28,32 @@ static std::string timesAsLong(const Report &report, int64_t nanoseconds) {
                      double(std::max<int64_t>(report.runNanoseconds(), 1)));
 }
 
+/// `micro-batches 4, stages 2: 1.20 ms, taken`
+static std::string trialText(const TrialRecord &trial) {
+  std::string text = "micro-batches " + std::to_string(trial.microBatches);
+  if (trial.stages > 0) {
+    text += ", stages " + std::to_string(trial.stages);
+  }
+  return text + ": " +
+         (trial.nanoseconds ? formatTime(*trial.nanoseconds) : trial.leftOut) +
+         (trial.isTaken ? ", taken" : "");
+}
+
+std::vector<std::pair<std::string, std::string>>
+divisi::trialLines(const Report &report) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (report.trials.empty()) {
+    return lines;
+  }
+  lines.emplace_back("pipelines",
+                     "compared by simulated time, without rewriting; of other "
+                     "numbers nothing is known");
+  for (const TrialRecord &trial : report.trials) {
+    lines.emplace_back("", trialText(trial));
+  }
+  return lines;
+}
+
 std::vector<std::pair<std::string, std::string>>
 divisi::comparisonLines(const Report &report) {
   std::vector<std::pair<std::string, std::string>> lines;

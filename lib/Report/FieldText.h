@@ -31,6 +31,10 @@ std::optional<std::vector<GridLayout>> readLayouts(llvm::StringRef text,
 std::vector<std::pair<std::string, std::string>>
 rewritingLines(const Report &report);
 
+/// Numbers of micro-batches and stages that were compared, likewise.
+std::vector<std::pair<std::string, std::string>>
+trialLines(const Report &report);
+
 /// Plans on fewer devices and of one kind of parallelism, likewise.
 std::vector<std::pair<std::string, std::string>>
 comparisonLines(const Report &report);

@@ -364,6 +364,11 @@ Status ReportBuilder::addRecords() {
     return programs.status();
   }
   report_.programs = std::move(*programs);
+  Expected<std::vector<TrialRecord>> trials = getTrialRecords(module_);
+  if (!trials) {
+    return trials.status();
+  }
+  report_.trials = std::move(*trials);
   return Status();
 }
 

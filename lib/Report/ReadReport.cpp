@@ -143,6 +143,16 @@ static bool fromJSON(const json::Value &value, ScheduleRecord &record,
          map.map("exposed", record.exposed);
 }
 
+static bool fromJSON(const json::Value &value, TrialRecord &record,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("micro_batches", record.microBatches) &&
+         map.map("stages", record.stages) &&
+         map.map("nanoseconds", record.nanoseconds) &&
+         map.map("taken", record.isTaken) &&
+         map.map("left_out", record.leftOut);
+}
+
 static bool fromJSON(const json::Value &value, std::optional<PlanRecord> &plan,
                      json::Path path) {
   if (value.getAsNull()) {
@@ -313,6 +323,7 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
        map.mapOptional("rules", report.rules) &&
        map.map("saving", report.saving) &&
        map.mapOptional("programs", report.programs) &&
+       map.mapOptional("pipelines", report.trials) &&
        map.map("grids", report.grids) && mapMemory(value, report, root) &&
        map.map("globals", globals) && map.map("tensors", tensors) &&
        map.map("rows", rows) && map.map("kernels", report.kernels) &&

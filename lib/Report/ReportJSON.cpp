@@ -121,6 +121,14 @@ static json::Value toJSON(const ScheduleRecord &record) {
                       {"hidden", record.communication - record.exposed}};
 }
 
+static json::Value toJSON(const TrialRecord &record) {
+  return json::Object{{"micro_batches", record.microBatches},
+                      {"stages", record.stages},
+                      {"nanoseconds", record.nanoseconds},
+                      {"taken", record.isTaken},
+                      {"left_out", record.leftOut}};
+}
+
 static json::Value toJSON(const ReportShare &share) {
   return json::Object{{"op", share.op},
                       {"where", share.where},
@@ -274,6 +282,9 @@ json::Value divisi::toJSON(const Report &report) {
       {"rows", toArray(report.rows)},
       {"kernels", toArray(report.kernels)},
   };
+  if (!report.trials.empty()) {
+    object["pipelines"] = toArray(report.trials);
+  }
   if (!report.schedule.empty()) {
     object["schedule"] = toArray(report.schedule);
   }

@@ -399,6 +399,9 @@ void divisi::printSummary(const Report &named, raw_ostream &os) {
   printTime(report, os);
   printEntries(report, os);
   printQuality(report, os);
+  for (const auto &[name, text] : trialLines(report)) {
+    line(os, name) << text << "\n";
+  }
   printShares(report, os);
   printMemory(report, os);
   line(os, "arithmetic") << formatAmount(report.flops, "FLOP") << ", "

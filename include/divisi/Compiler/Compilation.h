@@ -69,12 +69,15 @@ struct CompileOptions {
   TrainOptions train;         ///< Unused where IR is read.
   SharedRules rules;          ///< A user's own; unused where IR is read.
   int64_t microBatches = 1;   ///< How many batches a call takes.
+  /// Whether the shapes of a model are those of a whole batch, and how many
+  /// micro-batches that is made of is searched.
+  bool searchesMicroBatches = false;
   /// Whether plan.pipelineStages is searched.
   bool searchesStages = false;
   /// Whether plan.pipelineStages was asked for, be it 1.
   bool givesStages = false;
-  RewriteOptions rewrite;     ///< Unused where IR has been rewritten.
-  PlanOptions plan;           ///< Unused where IR is planned already.
+  RewriteOptions rewrite; ///< Unused where IR has been rewritten.
+  PlanOptions plan;       ///< Unused where IR is planned already.
   /// Without the report and the device, which are set here.
   EmitOptions emit;
   /// Stage::Lower lets what it has kernels for work in its memory. It needs no
@@ -118,6 +121,9 @@ struct CompileOptions {
   std::function<void(llvm::StringRef phase)> progress;
 };
 
+/// Whether so many micro-batches are tried on several numbers of stages.
+bool searchesStagesOf(int64_t microBatches);
+
 /// See the file's head. Not for use by two threads.
 class Compilation {
 public:
@@ -138,8 +144,8 @@ public:
 
   /// The files that globals lie in, each once, by their whole names.
   std::vector<std::string> dataFiles();
-  /// The file of the ONNX model that this is of, as far as it can be found: what
-  /// load has read, or beside the weights of a dump. Empty if it cannot.
+  /// The file of the ONNX model that this is of, as far as it can be found:
+  /// what load has read, or beside the weights of a dump. Empty if it cannot.
   std::string modelFile();
   /// Where dumps will be written. Those after import, too: not by load, but
   /// when the next stage begins, so that a caller may look at names first.
@@ -245,6 +251,8 @@ public:
 
 private:
   Status import(InputFile input);
+  /// Imports the model of modelPath_, as the options say.
+  Status importModel();
   /// Lets the plan of `imported` have what the annotations of its model say, if
   /// they are for as many devices.
   Status follow(const AnnotatedModel &model, mlir::ModuleOp imported);
@@ -268,6 +276,13 @@ private:
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
   Status chooseStages();
+  Status chooseMicroBatches();
+  /// Compares numbers of micro-batches and stages.
+  class PipelineTrials;
+  /// The model, with its batch in so many micro-batches, of a pipeline or not.
+  /// ExitCode::Usage if its shapes do not allow it.
+  Expected<std::unique_ptr<Compilation>> inBatches(int64_t count,
+                                                   bool isPipeline);
   /// Before stage `next`: keeps what keepToLimit() may want.
   void keepOrder(Stage next);
   Status lowerInOrder(mlir::OwningOpRef<mlir::ModuleOp> inOrder);
@@ -306,6 +321,7 @@ private:
   bool isImported_ = false;     ///< Here, and not dumped yet.
   bool hasForeignCode_ = false; ///< Native code that was not made here.
   std::string inputName_;       ///< As the user said it; empty for stdin.
+  std::string modelPath_;       ///< What the store calls the model's file.
   /// Made when the module is partitioned, which later stages change. A module
   /// that was read after that stage has it as an attribute.
   std::optional<Report> report_;

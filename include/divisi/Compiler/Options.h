@@ -73,7 +73,7 @@ struct GivenOptions {
   std::optional<int64_t> pipelineParallel;
   int64_t stagesPerDevice = 0;    ///< --num-stages-per-device
   std::string schedule = "auto";  ///< --schedule
-  int64_t microBatches = 1;       ///< --micro-batches
+  std::string microBatches = "1"; ///< --micro-batches, a number or `auto`.
   int64_t batchDim = 0;           ///< --batch-dim
   std::string memoryLimit;        ///< --memory-limit, `70GiB`.
   std::string zero;               ///< --zero, `3` or `8,8,64`.
@@ -98,13 +98,6 @@ struct GivenOptions {
   std::string weights = "embed";      ///< --weights, `embed` or `external`.
   std::vector<std::string> dumpAfter; ///< --dump-after, stages or `all`.
   std::string dumpTo;                 ///< --dump-to, a folder.
-
-  /// Whether the number of stages is searched: of so few micro-batches a
-  /// training step has each written out, as a pipeline needs them.
-  bool searchesStages() const {
-    constexpr int64_t kMost = 16;
-    return !pipelineParallel && microBatches > 1 && microBatches <= kMost;
-  }
 };
 
 /// The compilation that `given` asks for, without tensors and without those who

@@ -42,6 +42,9 @@ struct ImportOptions {
   /// --shape; it comes before what `tensors` say.
   std::map<std::string, Input> inputs;
   std::vector<Given> tensors; ///< --shapes-from
+  /// Of how many micro-batches the shapes are, one behind the other in dim 0 of
+  /// whatever is no scalar: the program is that of one of them.
+  int64_t batches = 1;
   /// --constant: what the inputs of these names are. They are no inputs of the
   /// program then, but constants, from which shapes may follow.
   std::map<std::string, rt::HostTensor> constants;

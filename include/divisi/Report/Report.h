@@ -19,6 +19,7 @@
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Cost/HostCopies.h"
 #include "divisi/Cost/ScheduleRecord.h"
+#include "divisi/Cost/TrialRecord.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Precision/Precision.h"
 #include "divisi/Rewrite/RuleRecord.h"
@@ -189,6 +190,8 @@ struct Report {
   std::optional<rewrite::SavingRecord> saving;
   /// Those that --rewrite joint has compared; none where rules made no other.
   std::vector<rewrite::ProgramRecord> programs;
+  /// Numbers of micro-batches and stages that were searched; mostly none.
+  std::vector<TrialRecord> trials;
   std::vector<ReportGrid> grids;
   std::vector<ReportTensor> globals;
   std::vector<ReportTensor> tensors; ///< Inputs and outputs of all entries.
