@@ -40,7 +40,8 @@ AlikeLayouts::AlikeLayouts(const TensorClass &tensor,
   for (auto [id, layout] : llvm::enumerate(tensor.layouts)) {
     ids.try_emplace(layout, unsigned(id));
   }
-  for (const AxisNames &names : llvm::drop_begin(waysToRename(alike, axes))) {
+  std::vector<AxisNames> ways = waysToRename(alike, axes);
+  for (const AxisNames &names : llvm::drop_begin(ways)) {
     std::vector<unsigned> &image = images_.emplace_back();
     for (const Layout &layout : tensor.layouts) {
       auto found = ids.find(renamed(layout, names));

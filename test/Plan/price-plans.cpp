@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanPrice.h"
+#include "dialects/NN/Carries.h"
 #include "divisi/Artifact/Memory.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Cost/ModuleCluster.h"
@@ -169,7 +170,7 @@ static void redraw(mlir::ModuleOp planned, unsigned seed) {
   planned.walk([&](nn::LoopInterface op) {
     if (spmd::getSplit(op) && random() % 8 == 0) {
       spmd::GridOp grid = spmd::lookupGrid(op, spmd::getSplit(op).getGrid());
-      LoopNest nest = op.getLoopNest();
+      LoopNest nest = nn::barredLoopNest(op);
       auto splits = enumerateSplits(nest, grid.getValue(), kMostSplits);
       spmd::setSplit(op, grid, nest, splits[random() % splits.size()]);
     }
