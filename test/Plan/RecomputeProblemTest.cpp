@@ -156,7 +156,7 @@ static std::optional<int64_t> solve(RecomputeInput input, int64_t limit) {
 /// no limit to limits that nothing meets.
 TEST(RecomputeProblem, IsAsCheapAsCheckmates) {
   int tight = 0;
-  for (int round = 0; round < test::sampleSize(120); ++round) {
+  for (int round = 0; round < test::sampleSize(120, 12); ++round) {
     std::mt19937 random{uint32_t(round)};
     // Of 30 nodes, HiGHS takes a minute.
     unsigned most = test::isSweep() && round % 40 == 0 ? 15 : 7;

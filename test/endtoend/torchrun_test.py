@@ -46,7 +46,7 @@ def left():
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    before = left()
+    before = folders()
     yield
     deadline = time.monotonic() + 5
     while left() - before:
