@@ -127,6 +127,7 @@ public:
   void note(ModuleOp module) const { setTrialRecords(module, records_); }
 
 private:
+  static std::unique_ptr<Compilation> withoutDumps(Compilation &program);
   bool isOver() const { return control_.struck() != search::Stopped::Finished; }
   std::vector<int64_t> stagesOf(int64_t batches) const;
   Status tryOne(Compilation &program, int64_t batches, int64_t stages);
@@ -142,6 +143,15 @@ private:
   std::optional<size_t> taken_; ///< Of records_.
   std::unique_ptr<Compilation> best_;
 };
+
+/// A copy that writes no dumps, not even that of what was imported.
+std::unique_ptr<Compilation>
+Compilation::PipelineTrials::withoutDumps(Compilation &program) {
+  std::unique_ptr<Compilation> copy = program.copy();
+  copy->isImported_ = false;
+  copy->options_.dumpAfter.clear();
+  return copy;
+}
 
 /// As many as were asked for, else those that are searched.
 std::vector<int64_t>
@@ -169,12 +179,10 @@ Status Compilation::PipelineTrials::tryOne(Compilation &program,
   TrialRecord &record = records_.emplace_back();
   record.microBatches = batches;
   record.stages = stages;
-  std::unique_ptr<Compilation> trial = program.copy();
-  trial->isImported_ = false;
+  std::unique_ptr<Compilation> trial = withoutDumps(program);
   trial->options_.searchesStages = false;
   trial->options_.plan.pipelineStages = stages;
   trial->options_.rewrite.mode = RewriteMode::Off;
-  trial->options_.dumpAfter.clear();
   trial->options_.warned = nullptr;
   trial->options_.plan.control.onPlan = nullptr;
   Status status = trial->advanceTo(Stage::Plan);
@@ -224,9 +232,7 @@ Status Compilation::PipelineTrials::tryStages(int64_t batches) {
 /// `program` evenly.
 Expected<int64_t> Compilation::PipelineTrials::boundOf(Compilation &program,
                                                        int64_t batches) {
-  std::unique_ptr<Compilation> whole = program.copy();
-  whole->isImported_ = false;
-  whole->options_.dumpAfter.clear();
+  std::unique_ptr<Compilation> whole = withoutDumps(program);
   if (Status status = whole->advanceTo(Stage::Train); !status.isOk()) {
     return status;
   }

@@ -315,6 +315,9 @@ Status Resolver::resolve(const OnnxValueInfo &input,
 /// one extent then, too.
 Status Resolver::divide(std::vector<InputShape> &inputs) const {
   int64_t count = options_.batches;
+  if (count == 1) {
+    return Status();
+  }
   std::map<std::string, int64_t> extents;
   for (InputShape &input : inputs) {
     auto info = llvm::find_if(graph_.inputs, [&](const OnnxValueInfo &known) {
@@ -364,9 +367,10 @@ Expected<std::vector<InputShape>> Resolver::run() {
     }
   }
   if (missing_.empty()) {
-    Status divided = options_.batches > 1 ? divide(result) : Status();
-    return divided.isOk() ? Expected<std::vector<InputShape>>(std::move(result))
-                          : divided;
+    if (Status status = divide(result); !status.isOk()) {
+      return status;
+    }
+    return result;
   }
   UnsupportedList unsupported;
   for (const InputShape &input : result) {
