@@ -152,28 +152,37 @@ TEST(SocketCommTest, whoHasAnotherKeyIsNotLetIn) {
   }
 }
 
-/// The last test: a process that ends is named by who waits for it.
-TEST(SocketCommTest, zzzAProcessThatEndsIsNamed) {
-  ProcessWorld &processes = *testProcesses();
+/// All give all an element.
+static StepDesc gather(uint32_t parties) {
   StepDesc step;
   step.location = "the last step";
-  for (uint32_t i = 0; i < processes.size(); ++i) {
-    step.parties.push_back(
-        {i, Box{{i}, {i + 1}}, Box::whole({processes.size()})});
+  for (uint32_t i = 0; i < parties; ++i) {
+    step.parties.push_back({i, Box{{i}, {i + 1}}, Box::whole({parties})});
   }
+  return step;
+}
+
+/// The last test: a process that ends is named by who waits for it. The others
+/// end when all have seen that, lest they be named in its place.
+TEST(SocketCommTest, zzzAProcessThatEndsIsNamed) {
+  ProcessWorld &processes = *testProcesses();
   std::vector<uint32_t> processOf(processes.size());
   std::iota(processOf.begin(), processOf.end(), 0);
+  std::vector<uint32_t> others = processOf;
+  std::erase(others, 1);
   auto communicator =
       processes.connect(processOf, std::chrono::seconds(20), {}, 1);
+  auto rest = processes.connect(others, std::chrono::seconds(20), {}, 1);
   uint32_t self = processes.self();
   float source = 1;
   std::vector<float> result(processes.size());
-  auto share = LoneStep::prepare(*communicator, step, self);
+  auto share = LoneStep::prepare(*communicator, gather(processes.size()), self);
   ASSERT_TRUE(share);
   if (self == 1) {
     EXPECT_TRUE(processes.finish(std::chrono::seconds(1)).isOk());
     share = LoneStep();
     communicator.reset();
+    rest.reset();
     testProcesses().reset();
     return;
   }
@@ -183,6 +192,10 @@ TEST(SocketCommTest, zzzAProcessThatEndsIsNamed) {
   EXPECT_EQ(status.code(), ExitCode::Device);
   EXPECT_THAT(status.message(), HasSubstr("process 1 has ended, or cannot be "
                                           "reached any more"));
+  auto last = LoneStep::prepare(*rest, gather(uint32_t(others.size())),
+                                self - (self > 1));
+  ASSERT_TRUE(last);
+  EXPECT_TRUE(runStep(*rest, **last, &source, result.data()).isOk());
 }
 
 static int runProcess(uint32_t self, uint32_t machines) {
