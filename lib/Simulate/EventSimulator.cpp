@@ -29,25 +29,27 @@ bool EventSimulator::isBusy(size_t program) const {
   return programs_[program].running.has_value();
 }
 
-/// When the operator that runs will have ended, as far as is known.
+/// When the operator that runs will have ended, as far as is known. Counted
+/// from its begin, so that it does not depend on when that is.
 void EventSimulator::predict(size_t index) {
   Program &program = programs_[index];
   if (!program.running) {
     return;
   }
   double left = double(tasks_[*program.running].nanoseconds);
-  double time = double(program.since);
+  double time = 0;
   for (size_t i = program.current; i < program.links.size() && left > 0; ++i) {
     const auto &[begin, end, slowdown] = program.links[i];
-    double free = std::clamp(double(begin) - time, 0.0, left);
+    double free = std::clamp(double(begin - program.since) - time, 0.0, left);
     time += free;
     left -= free;
-    double shared = std::clamp(double(end) - time, 0.0, left * slowdown);
+    double shared =
+        std::clamp(double(end - program.since) - time, 0.0, left * slowdown);
     time += shared;
     left -= shared / slowdown;
   }
   ends_.erase({program.end, false, index});
-  program.end = int64_t(std::ceil(time + std::max(left, 0.0)));
+  program.end = program.since + int64_t(std::ceil(time + std::max(left, 0.0)));
   ends_.insert({program.end, false, index});
 }
 
@@ -63,33 +65,68 @@ int64_t EventSimulator::hiddenBy(const Program &program, int64_t nanoseconds) {
   return hidden;
 }
 
-void EventSimulator::beginOperator(size_t task) {
+void EventSimulator::begin(size_t task, int64_t since) {
   size_t index = tasks_[task].programs.front();
   assert(!isBusy(index) && "a program runs one operator at a time");
   Program &program = programs_[index];
   program.running = task;
-  program.since = now_;
+  program.since = since;
   while (program.current < program.links.size() &&
-         program.links[program.current].end <= now_) {
+         program.links[program.current].end <= since) {
     ++program.current;
   }
   predict(index);
 }
 
-void EventSimulator::beginCollective(size_t collective) {
+void EventSimulator::beginOperator(size_t task) { begin(task, now_); }
+
+void EventSimulator::putOnLinks(size_t collective, int64_t begin) {
+  const ScheduleTask &task = tasks_[collective];
+  for (size_t program : task.programs) {
+    programs_[program].links.push_back(
+        {begin, begin + task.nanoseconds, task.slowdown});
+  }
+}
+
+int64_t EventSimulator::beginCollective(size_t collective) {
   const ScheduleTask &task = tasks_[collective];
   int64_t begin = now_;
+  if (task.nanoseconds == 0) {
+    ends_.insert({begin, true, collective});
+    return begin;
+  }
   for (size_t program : task.programs) {
     const std::vector<Interval> &links = programs_[program].links;
     begin = std::max(begin, links.empty() ? 0 : links.back().end);
   }
   ends_.insert({begin + task.nanoseconds, true, collective});
+  putOnLinks(collective, begin);
   for (size_t program : task.programs) {
     programs_[program].communication += task.nanoseconds;
-    programs_[program].links.push_back(
-        {begin, begin + task.nanoseconds, task.slowdown});
     predict(program);
   }
+  return begin;
+}
+
+void EventSimulator::restart(int64_t now) {
+  now_ = now;
+  ends_.clear();
+  for (Program &program : programs_) {
+    program.running.reset();
+    program.links.clear();
+    program.current = 0;
+  }
+}
+
+void EventSimulator::resumeCollective(size_t task, int64_t begin) {
+  putOnLinks(task, begin);
+  if (int64_t end = begin + tasks_[task].nanoseconds; end > now_) {
+    ends_.insert({end, true, task});
+  }
+}
+
+void EventSimulator::resumeOperator(size_t task, int64_t since) {
+  begin(task, since);
 }
 
 bool EventSimulator::advance() {

@@ -74,8 +74,9 @@ public:
   /// Begins the operator `task` now; its program is not busy.
   void beginOperator(size_t task);
   /// Puts the collective `task` on the links of its programs: it begins when
-  /// all of them are free, now at the earliest.
-  void beginCollective(size_t task);
+  /// all of them are free, now at the earliest; tells when. One that takes no
+  /// time ends now, and keeps no links.
+  int64_t beginCollective(size_t task);
 
   /// Goes on to the next end of a task; whether there is one.
   bool advance();
@@ -85,6 +86,16 @@ public:
 
   /// What the tasks that have ended took.
   SimulatedTimes times() const;
+
+  /// Goes to `now`, where nothing runs and all links are free; what was before
+  /// is resumed, by those below: collectives first, of each program in the
+  /// order of their begins. times() then tells nothing.
+  void restart(int64_t now);
+  /// The collective `task` has had the links of its programs, or will have
+  /// them, from `begin` on.
+  void resumeCollective(size_t task, int64_t begin);
+  /// The operator `task` has run from `since` on, and is not over.
+  void resumeOperator(size_t task, int64_t since);
 
 private:
   /// A collective on the links of a program.
@@ -102,6 +113,8 @@ private:
     int64_t communication = 0, hidden = 0;
   };
 
+  void begin(size_t task, int64_t since);
+  void putOnLinks(size_t task, int64_t begin);
   void predict(size_t program);
   static int64_t hiddenBy(const Program &program, int64_t nanoseconds);
 
