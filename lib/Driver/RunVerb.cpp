@@ -259,6 +259,10 @@ Status RunVerb::noteMemory(const rt::Session &session) const {
                         : ", NCCL " + std::to_string(overhead.nccl));
     }
   }
+  if (int64_t bytes = session.sharedBytes()) {
+    sayNote() << "of what devices hold, " << bytes
+              << " bytes are in this process once for several of them";
+  }
   return Status();
 }
 

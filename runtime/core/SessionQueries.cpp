@@ -105,6 +105,35 @@ std::vector<RankMemory> Session::memory() const {
   return ranks;
 }
 
+int64_t Session::sharedBytes() const {
+  int64_t shared = 0;
+  std::set<const void *> boxes;
+  PackedConstants seen;
+  for (uint32_t rank : impl_->localRanks) {
+    std::set<uint32_t> globals;
+    PackedConstants packed;
+    for (const auto &ofEntry : impl_->programs) {
+      if (ofEntry[rank]) {
+        const ProgramMemory &program = ofEntry[rank]->memory();
+        packed.insert(program.packed.begin(), program.packed.end());
+        globals.insert(program.globals.begin(), program.globals.end());
+      }
+    }
+    for (const auto &[key, bytes] : packed) {
+      shared += seen.emplace(key, bytes).second ? 0 : bytes;
+    }
+    for (uint32_t global : globals) {
+      const Placement &placement = *impl_->resolved->globals[global];
+      auto position = impl_->resolved->grids[placement.grid].positionOf(rank);
+      const void *data = impl_->globals.data(global, rank);
+      if (position && data && !boxes.insert(data).second) {
+        shared += placement.bytes(*position);
+      }
+    }
+  }
+  return shared;
+}
+
 template <typename Query>
 auto Session::Impl::askRanks(const EntryInfo *entry, Query query) const {
   std::vector<std::decay_t<std::invoke_result_t<Query, RankProgram &>>> ranks(

@@ -180,6 +180,9 @@ public:
   /// What each rank holds, by what has been allocated; nothing of a rank that
   /// is not local.
   std::vector<RankMemory> memory() const;
+  /// The bytes of memory() that there are once for several local ranks, each of
+  /// which counts them: equal shards of weights, packed or not.
+  int64_t sharedBytes() const;
   /// What the artifact holds beside memory(), for all of its sessions: see
   /// ArtifactFile::verifiedBytes().
   int64_t verifiedBytes() const;
