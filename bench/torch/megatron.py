@@ -149,8 +149,9 @@ def measure(name, calls, say):
     mesh = init_device_mesh("cpu", (PROCESSES,))
     peers = {"one process": whole, "by hand": by_hand(copy.deepcopy(whole), mesh)}
     notes = []
-    for peer, options in (("planned", {}), ("planned, tensor parallel",
-                                            {"tensor_parallel_size": PROCESSES})):
+    for peer, options in (("planned", {}), ("planned with backward", {"backward": True}),
+                          ("planned, tensor parallel",
+                           {"tensor_parallel_size": PROCESSES})):
         peers[peer], note = planned(copy.deepcopy(whole), x, options)
         notes.append(f"{name}, {peer}: {note}")
     for peer, module in peers.items():

@@ -104,8 +104,7 @@ def main():
     if dist.get_rank() == 0:
         print(json.dumps({
             "moved": moved.counts, "bytes": moved.bytes,
-            "planned": plan.plan.explain("dict")["collectives"]
-                       if plan.plan else None,
+            "planned": plan.collectives,
             "products": list(plan.products),
             "report": plan.report, "plan": plan.to_dict()}), flush=True)
     y = y.full_tensor()

@@ -143,6 +143,18 @@ def test_mesh(name, processes, options):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", ["gpt2", "llama", "vit"])
+def test_mesh_planned_with_backward(name):
+    """Of such a plan the forward pass moves what it says. Weights are divided here,
+    for in the backward pass the gradients of whole ones cost more."""
+    told = mesh(2, name, backward=True)
+    moving = [each for each in told["planned"] if each["bytes"]]
+    assert told["moved"] == Counter(each["kind"] for each in moving)
+    assert told["bytes"] == sum(each["bytes"] for each in moving)
+    assert told["bytes"] and not mesh(2, name)["bytes"]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", ["gpt2", "llama", "vit"])
 def test_mesh_of_exported_plan(name):
     """A file of the command line is applied as the module's own plan is."""
     of_file, own = (mesh(2, name, *program, tensor_parallel_size=2)

@@ -37,7 +37,8 @@ class ModulePlan:
 
     def __init__(self, module: torch.nn.Module, inputs: Sequence[Any],
                  options: Mapping[str, Any],
-                 exported: Mapping[str, Any] | None = None) -> None:
+                 exported: Mapping[str, Any] | None = None,
+                 backward: bool = False) -> None:
         with torch.no_grad():
             program = torch.export.export(module, tuple(inputs), strict=False)
         signature = program.graph_signature
@@ -58,11 +59,20 @@ class ModulePlan:
         #: The plan of its ONNX model; None of one that was read.
         self.plan: Any = None
         if exported is None:
+            if backward:
+                options = {**_training(module, model), **options}
             # PyTorch runs the operators that the module has.
             self.plan = _plan.plan(model, **{"progress": False, "rewrite": "off",
                                              **options})
             self.layouts = self.plan.layouts
+            forward = {node.name for node in model.graph.node}
+            #: The collectives of the forward pass, as explain("dict") has them; a
+            #: plan that was read knows none.
+            self.collectives = [
+                each for each in self.plan.explain("dict")["collectives"]
+                if each["node"] in forward or not options.get("train")]
         else:
+            self.collectives = []
             self.layouts = layouts_of(exported)
         if len(self.layouts["grids"]) != 1:
             raise UnsupportedError("plans on several grids have no device mesh")
@@ -245,7 +255,7 @@ class ModulePlan:
         extra = {name: count for name, count in received.items() if name and count}
         total = sum(received.values())
         planned = total - sum(extra.values()) if self.plan is None else sum(
-            each["bytes"] for each in self.plan.explain("dict")["collectives"])
+            each["bytes"] for each in self.collectives)
         if extra or total != planned:
             others = "".join(f"; {count} of them at {name}, which DTensor computes "
                              "in another way than the plan"
@@ -392,10 +402,24 @@ def _rows(model: Any, layouts: Mapping[str, Any]) -> dict[str, list[Any]]:
     return found
 
 
-def plan(module: torch.nn.Module, example_inputs: Sequence[Any],
-         **options: Any) -> ModulePlan:
-    """Plans a module for parallelize(). `options` are those of divisi.plan()."""
-    return ModulePlan(module, example_inputs, options)
+def plan(module: torch.nn.Module, example_inputs: Sequence[Any], *,
+         backward: bool = False, **options: Any) -> ModulePlan:
+    """Plans a module for parallelize(). `options` are those of divisi.plan(). With
+    `backward` the plan is the best one for a forward and a backward pass, by which
+    the parameters that require gradients get them; else for a forward pass."""
+    return ModulePlan(module, example_inputs, options, backward=backward)
+
+
+def _training(module: torch.nn.Module, model: Any) -> dict[str, Any]:
+    """Options for a step whose loss and update cost little, so that what is planned
+    is the gradients of parameters as a module has them."""
+    read = {name for node in model.graph.node for name in node.input}
+    names = [name for name, parameter in module.named_parameters(
+        remove_duplicate=False) if parameter.requires_grad and name in read]
+    if not names:
+        raise UsageError("backward: no parameter of the module requires a gradient")
+    return {"train": True, "loss": "mse", "optimizer": "sgd", "lr": 1.0,
+            "recompute": "none", "train_only": ",".join(names)}
 
 
 def read_plan(module: torch.nn.Module, source: Any,
