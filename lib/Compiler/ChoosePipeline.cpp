@@ -387,6 +387,7 @@ Status Compilation::chooseMicroBatches() {
          rows.obstacle);
     return Status();
   }
+  options_.rows = rows.batch;
   Expected<Cluster> machine = cluster();
   if (!machine) {
     return machine.status();

@@ -14,6 +14,7 @@
 #include "ModuleFile.h"
 #include "ModuleReport.h"
 #include "dialects/NN/NN.h"
+#include "divisi/Autodiff/Training.h"
 #include "divisi/Cluster/InstructionSet.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Cost/ModuleCluster.h"
@@ -79,6 +80,10 @@ Status Compilation::load(const std::string &path, const std::string &pipeName) {
   }
   inputName_ = input->isPiped ? "" : path;
   if (!input->isModule) {
+    if (Status status = checkObjective(input->name, options_.train.isWanted());
+        !status.isOk()) {
+      return status;
+    }
     return options_.dataFiles.empty()
                ? import(std::move(*input))
                : makeError(ExitCode::Usage, "--data is for a dump: '",
@@ -95,7 +100,11 @@ Status Compilation::load(const std::string &path, const std::string &pipeName) {
   hasForeignCode_ = hasNativeCode(*module_);
   Expected<TrainOptions> noted = notedTraining(*module_);
   isTrained_ = !noted || noted->isWanted(); // what is wrong, the stage says
-  if (options_.searchesMicroBatches) {
+  bool isStep = isTrained_ || SymbolTable::lookupSymbolIn(*module_, kTrainStep);
+  if (Status status = checkObjective(path, isStep); !status.isOk()) {
+    return status;
+  }
+  if (options_.searchesMicroBatches && !options_.impliesMicroBatches) {
     return makeError(ExitCode::Usage,
                      "--micro-batches auto divides the batch "
                      "of a model, and '",
@@ -103,6 +112,7 @@ Status Compilation::load(const std::string &path, const std::string &pipeName) {
                      "' is IR, which has its "
                      "shapes; give the model, or a number");
   }
+  options_.searchesMicroBatches = false;
   followNoted();
   return verifyStage();
 }
@@ -279,6 +289,9 @@ Status Compilation::runStage(Stage stage) {
   Status ran = stage == Stage::Rewrite ? isJoint ? rewriteJointly() : rewrite()
                : stage != Stage::Plan  ? runPipeline(stage)
                                        : planToFit();
+  if (ran.isOk() && stage == Stage::Plan) {
+    ran = noteObjective();
+  }
   if (!ran.isOk()) {
     return ran;
   }

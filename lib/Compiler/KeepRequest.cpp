@@ -133,6 +133,13 @@ Compilation::keepRequest(bool keepsGrid,
     kept.push_back("--pipeline-parallel-size " + std::to_string(stages));
   }
   keepOptions(**record, plan, kept);
+  if (!options_.objective && (*record)->throughputOf) {
+    options_.objective = Objective::Throughput;
+    kept.push_back("--objective throughput");
+  }
+  if ((*record)->throughputOf == "row") {
+    options_.rows = (*record)->outputs;
+  }
   std::string lost;
   auto grids = module_->getOps<spmd::GridOp>();
   bool saysGrid = keepsGrid || !plan.grid.mesh.empty() ||

@@ -216,22 +216,48 @@ static Status addRewriting(const GivenOptions &given, RewriteOptions &options) {
 // Plans
 //===----------------------------------------------------------------------===//
 
+static Status addObjective(const GivenOptions &given, CompileOptions &options) {
+  static constexpr std::pair<StringLiteral, Objective> kObjectives[] = {
+      {"latency", Objective::Latency},
+      {"throughput", Objective::Throughput},
+      {"step", Objective::Step}};
+  for (const auto &[name, objective] : kObjectives) {
+    if (given.objective == name.str()) {
+      options.objective = objective;
+    }
+  }
+  if (given.objective && !options.objective) {
+    return usage("--objective", *given.objective,
+                 "latency, throughput or step");
+  }
+  return Status();
+}
+
+/// Those of a model are searched where throughput is wanted.
 static Status addMicroBatches(const GivenOptions &given,
                               CompileOptions &options) {
+  bool isWanted = options.objective == Objective::Throughput;
+  options.impliesMicroBatches = isWanted && !given.microBatches;
+  std::string text =
+      given.microBatches.value_or(options.impliesMicroBatches ? "auto" : "1");
   int64_t most = given.train ? (1 << 20) - 1 : 1024;
   options.givesStages = given.pipelineParallel.has_value();
-  options.searchesMicroBatches = given.microBatches == "auto";
+  options.searchesMicroBatches = text == "auto";
   if (options.searchesMicroBatches) {
     return given.solver == "random"
                ? Status(ExitCode::Usage,
-                        "--micro-batches auto compares plans, and the solver "
-                        "random draws one; give a number")
+                        std::string(options.impliesMicroBatches
+                                        ? "--objective throughput"
+                                        : "--micro-batches auto") +
+                            " compares plans, and the solver random draws one; "
+                            "give a number" +
+                            (options.impliesMicroBatches ? " of micro-batches"
+                                                         : ""))
                : Status();
   }
   int64_t count = 0;
-  if (StringRef(given.microBatches).getAsInteger(10, count) || count < 1 ||
-      count > most) {
-    return makeError(ExitCode::Usage, "--micro-batches ", given.microBatches,
+  if (StringRef(text).getAsInteger(10, count) || count < 1 || count > most) {
+    return makeError(ExitCode::Usage, "--micro-batches ", text,
                      ": expected a number from 1 to ", most, ", or auto");
   }
   options.searchesStages = !options.givesStages && searchesStagesOf(count);
@@ -352,17 +378,12 @@ divisi::checkOptions(const GivenOptions &given) {
   divisi::Expected<std::string> level = nativeLevelOf(given);
   // Of several mistakes the first in this order is said.
   Status statuses[] = {
-      addWeights(given, options.emit),
-      addShapes(given, options.import),
-      addStates(given, options.import),
-      addRewriting(given, options.rewrite),
-      addPlan(given, options.plan),
-      addMicroBatches(given, options),
-      addPrecision(given, options.precision),
-      addTraining(given, options),
-      level.status(),
-      addDevice(given, options),
-      addLeftOut(given, options),
+      addWeights(given, options.emit),  addShapes(given, options.import),
+      addStates(given, options.import), addRewriting(given, options.rewrite),
+      addPlan(given, options.plan),     addObjective(given, options),
+      addMicroBatches(given, options),  addPrecision(given, options.precision),
+      addTraining(given, options),      level.status(),
+      addDevice(given, options),        addLeftOut(given, options),
       addDumps(given, options),
   };
   for (const Status &status : statuses) {

@@ -154,54 +154,6 @@ Status ImportFlags::readRules(CompileOptions &options) const {
 // Plan
 //===----------------------------------------------------------------------===//
 
-PipelineFlags::PipelineFlags(cl::SubCommand &verb)
-    : stages("pipeline-parallel-size", cl::sub(verb), on(ActsOn::Plan),
-             cl::value_desc("N"), cl::init(1),
-             cl::desc("how many stages the layers are divided into, each on an "
-                      "equal part of the devices (default: 1; of several "
-                      "micro-batches the fastest number)")),
-      chunks(
-          "num-stages-per-device", cl::sub(verb), on(ActsOn::Plan),
-          cl::value_desc("N"), cl::init(0),
-          cl::desc("how many parts of the layers each stage has (default: 1; "
-                   "of interleaved and wave 2)")),
-      schedule("schedule", cl::sub(verb), on(ActsOn::Plan),
-               cl::value_desc("NAME"), cl::init("auto"),
-               cl::desc("the order in which stages run micro-batches: stream, "
-                        "gpipe, 1f1b, interleaved, zero-bubble-h1, "
-                        "zero-bubble-h2, wave (default: the fastest found)")),
-      microBatches("micro-batches", cl::sub(verb), on(ActsOn::Plan),
-                   cl::value_desc("N|auto"), cl::init("1"),
-                   cl::desc("a call takes N batches of the model's shapes, one "
-                            "after the other (default: 1); auto: one, divided "
-                            "into as many as is fastest")) {}
-
-void PipelineFlags::fill(GivenOptions &options) const {
-  if (stages.getNumOccurrences() > 0) {
-    options.pipelineParallel = stages;
-  }
-  options.stagesPerDevice = chunks;
-  options.schedule = schedule;
-  options.microBatches = microBatches;
-}
-
-StateFlags::StateFlags(cl::SubCommand &verb)
-    : zero("zero", cl::sub(verb), on(ActsOn::Plan),
-           cl::value_desc("0|1|2|3|P,G,S"),
-           cl::desc("of a training step: split states of the optimizer (1), "
-                    "gradients, too (2), and parameters (3), over the data "
-                    "axes; or each over so many devices (default: searched)")),
-      recompute("recompute", cl::sub(verb), on(ActsOn::Plan),
-                cl::value_desc("auto|none|full"), cl::init("auto"),
-                cl::desc("of a training step: compute again what the backward "
-                         "pass needs, where memory asks for it (auto), "
-                         "nothing, or all that may be")) {}
-
-void StateFlags::fill(GivenOptions &options) const {
-  options.zero = zero;
-  options.recompute = recompute;
-}
-
 PlanFlags::PlanFlags(cl::SubCommand &verb)
     : rewrite("rewrite", cl::sub(verb), on(ActsOn::Rewrite),
               cl::value_desc("off|greedy|search|joint"), cl::init("joint"),

@@ -58,8 +58,8 @@ struct ImportFlags {
 
 /// What of a pipeline is asked for.
 struct PipelineFlags {
-  /// Adds --pipeline-parallel-size, --num-stages-per-device, --schedule and
-  /// --micro-batches to `verb`.
+  /// Adds --pipeline-parallel-size, --num-stages-per-device, --schedule,
+  /// --micro-batches and --objective to `verb`.
   explicit PipelineFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given to `options`.
   void fill(GivenOptions &options) const;
@@ -69,6 +69,7 @@ struct PipelineFlags {
   llvm::cl::opt<int64_t> chunks;
   llvm::cl::opt<std::string> schedule;
   llvm::cl::opt<std::string> microBatches;
+  llvm::cl::opt<std::string> objective;
 };
 
 /// What the planner is asked of the states and the memory of a training step.

@@ -55,6 +55,27 @@ divisi::trialLines(const Report &report) {
 }
 
 std::vector<std::pair<std::string, std::string>>
+divisi::throughputLines(const Report &report) {
+  std::optional<ReportThroughput> throughput = throughputOf(report);
+  if (!throughput) {
+    return {};
+  }
+  bool isRow = throughput->of == "row";
+  std::string text =
+      formatv("a {0} every {1}, {2}: {3} {4} in a run of {5}", throughput->of,
+              formatTime(throughput->interval()),
+              formatAmount(throughput->perSecond(), "/s"), throughput->outputs,
+              isRow ? "rows" : "batches", formatTime(throughput->nanoseconds))
+          .str();
+  if (throughput->lowerBound) {
+    text += formatv("; lower bound {0}, of its operators alone, shared evenly",
+                    formatTime(*throughput->lowerBound / throughput->outputs))
+                .str();
+  }
+  return {{"throughput", text}};
+}
+
+std::vector<std::pair<std::string, std::string>>
 divisi::comparisonLines(const Report &report) {
   std::vector<std::pair<std::string, std::string>> lines;
   for (const ReportComparison &other : report.ofOneKind) {

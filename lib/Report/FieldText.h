@@ -35,6 +35,10 @@ rewritingLines(const Report &report);
 std::vector<std::pair<std::string, std::string>>
 trialLines(const Report &report);
 
+/// How fast outputs follow each other, likewise, where that was wanted.
+std::vector<std::pair<std::string, std::string>>
+throughputLines(const Report &report);
+
 /// Plans on fewer devices and of one kind of parallelism, likewise.
 std::vector<std::pair<std::string, std::string>>
 comparisonLines(const Report &report);

@@ -129,6 +129,18 @@ static json::Value toJSON(const TrialRecord &record) {
                       {"left_out", record.leftOut}};
 }
 
+static json::Value toJSON(const ReportThroughput &throughput) {
+  json::Object object{{"of", throughput.of},
+                      {"outputs", throughput.outputs},
+                      {"nanoseconds", throughput.nanoseconds},
+                      {"interval_nanoseconds", throughput.interval()},
+                      {"per_second", throughput.perSecond()}};
+  if (throughput.lowerBound) {
+    object["lower_bound"] = *throughput.lowerBound;
+  }
+  return object;
+}
+
 static json::Value toJSON(const ReportShare &share) {
   return json::Object{{"op", share.op},
                       {"where", share.where},
@@ -284,6 +296,9 @@ json::Value divisi::toJSON(const Report &report) {
   };
   if (!report.trials.empty()) {
     object["pipelines"] = toArray(report.trials);
+  }
+  if (std::optional<ReportThroughput> throughput = throughputOf(report)) {
+    object["throughput"] = toJSON(*throughput);
   }
   if (!report.schedule.empty()) {
     object["schedule"] = toArray(report.schedule);

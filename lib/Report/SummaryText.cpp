@@ -68,6 +68,9 @@ static void printTime(const Report &report, raw_ostream &os) {
   }
   os << "\n";
   printSchedule(report, os);
+  for (const auto &[name, text] : throughputLines(report)) {
+    line(os, name) << text << "\n";
+  }
   for (const auto &[name, text] : comparisonLines(report)) {
     line(os, name) << text << "\n";
   }

@@ -59,6 +59,26 @@ int64_t Report::runNanoseconds() const {
   return isPipeline ? allSchedules().nanoseconds : nanoseconds;
 }
 
+std::optional<ReportThroughput> divisi::throughputOf(const Report &report) {
+  const std::optional<PlanRecord> &plan = report.plan;
+  if (!plan || !plan->throughputOf || plan->outputs.value_or(0) < 1) {
+    return std::nullopt;
+  }
+  // Bodies are scheduled each by itself.
+  int64_t time = report.schedule.size() == 1
+                     ? report.schedule.front().nanoseconds
+                     : report.runNanoseconds();
+  ReportThroughput throughput{*plan->throughputOf, *plan->outputs, time,
+                              std::nullopt};
+  bool isAlike = llvm::all_of(report.devices, [&](const ReportDevice &device) {
+    return device.kind == report.devices.front().kind;
+  });
+  if (isAlike) {
+    throughput.lowerBound = report.oneDeviceNanoseconds / report.numDevices();
+  }
+  return throughput;
+}
+
 int64_t Report::numDevices() const {
   std::set<int64_t> used;
   for (const ReportGrid &grid : grids) {

@@ -47,6 +47,25 @@ TEST(Options, TextsAreParsed) {
   EXPECT_EQ(options->dumpFolder, "folder");
 }
 
+/// Whoever wants throughput lets the batch be divided, unless it is said how.
+TEST(Options, ThroughputImpliesSearchedMicroBatches) {
+  GivenOptions given;
+  given.objective = "throughput";
+  Expected<CompileOptions> options = checkOptions(given);
+  ASSERT_TRUE(options) << options.status().message();
+  EXPECT_TRUE(options->searchesMicroBatches && options->impliesMicroBatches);
+  given.microBatches = "1";
+  options = checkOptions(given);
+  EXPECT_FALSE(options->searchesMicroBatches || options->impliesMicroBatches);
+  given.microBatches = "auto";
+  options = checkOptions(given);
+  EXPECT_TRUE(options->searchesMicroBatches && !options->impliesMicroBatches);
+  given = GivenOptions();
+  given.objective = "latency";
+  options = checkOptions(given);
+  EXPECT_FALSE(options->searchesMicroBatches);
+}
+
 /// Every caller gets the message that the command line prints.
 TEST(Options, AMistakeIsNamedAsTheCommandLineNamesIt) {
   using Change = void (*)(GivenOptions &given);
@@ -61,6 +80,8 @@ TEST(Options, AMistakeIsNamedAsTheCommandLineNamesIt) {
        "--keep-f32 needs --precision; give both"},
       {[](GivenOptions &given) { given.reducePrecision = "f64"; },
        "--reduce-precision 'f64': expected bf16, f16 or f32"},
+      {[](GivenOptions &given) { given.objective = "speed"; },
+       "--objective 'speed': expected latency, throughput or step"},
       {[](GivenOptions &given) { given.keep = {"a"}; },
        "--keep needs --replan; give both"},
       {[](GivenOptions &given) { given.memoryLimit = "7XB"; },

@@ -34,7 +34,7 @@ VALUES = {
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "memory-limit": "1GiB", "max-axes": "2",
     "mesh": "2", "micro-batches": "2", "pipeline-parallel-size": "2",
-    "num-stages-per-device": "1", "recompute": "none",
+    "num-stages-per-device": "1", "objective": "latency", "recompute": "none",
     "schedule": "auto", "seed": "1", "solver": "auto",
     "tensor-parallel-size": "1", "time-limit": "100", "zero": "1",
     "work-limit": "100", "random-plans": "1",

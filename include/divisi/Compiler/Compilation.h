@@ -62,6 +62,13 @@ struct SimulatedEntry;
 /// module is planned for.
 inline constexpr llvm::StringLiteral kTargetLevel = "target";
 
+/// What is to be least.
+enum class Objective {
+  Latency,    ///< The time of a run.
+  Throughput, ///< From one output to the next, where runs follow each other.
+  Step,       ///< The time of a training step.
+};
+
 /// What a Compilation is told.
 struct CompileOptions {
   ImportOptions import;       ///< Unused where IR is read.
@@ -72,6 +79,13 @@ struct CompileOptions {
   /// Whether the shapes of a model are those of a whole batch, and how many
   /// micro-batches that is made of is searched.
   bool searchesMicroBatches = false;
+  /// Whether that is because throughput is wanted: not of IR.
+  bool impliesMicroBatches = false;
+  /// What is to be least, if that was said; else Step of what is trained,
+  /// otherwise Latency.
+  std::optional<Objective> objective;
+  /// Rows of the batch that a run has, if that was found out.
+  std::optional<int64_t> rows;
   /// Whether plan.pipelineStages is searched.
   bool searchesStages = false;
   /// Whether plan.pipelineStages was asked for, be it 1.
@@ -275,6 +289,11 @@ private:
   class JointRewriting;
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
+  /// ExitCode::Usage for an objective that what is compiled, of `name`, does
+  /// not have.
+  Status checkObjective(llvm::StringRef name, bool isTrained) const;
+  /// After Stage::Plan: notes what outputs are, if their rate counts.
+  Status noteObjective();
   Status chooseStages();
   Status chooseMicroBatches();
   /// Compares numbers of micro-batches and stages.

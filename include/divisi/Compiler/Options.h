@@ -71,18 +71,21 @@ struct GivenOptions {
   std::optional<int64_t> tensorParallel; ///< --tensor-parallel-size
   /// --pipeline-parallel-size; without, one is searched for micro-batches.
   std::optional<int64_t> pipelineParallel;
-  int64_t stagesPerDevice = 0;    ///< --num-stages-per-device
-  std::string schedule = "auto";  ///< --schedule
-  std::string microBatches = "1"; ///< --micro-batches, a number or `auto`.
-  int64_t batchDim = 0;           ///< --batch-dim
-  std::string memoryLimit;        ///< --memory-limit, `70GiB`.
-  std::string zero;               ///< --zero, `3` or `8,8,64`.
-  std::string recompute = "auto"; ///< --recompute
-  std::string solver = "auto";    ///< --solver
-  uint64_t seed = 0;              ///< --seed
-  search::GivenLimits limits;     ///< --time-limit, --work-limit
-  bool replan = false;            ///< --replan
-  std::vector<std::string> keep;  ///< --keep, with --replan.
+  int64_t stagesPerDevice = 0;   ///< --num-stages-per-device
+  std::string schedule = "auto"; ///< --schedule
+  /// --micro-batches, a number or `auto`; without, 1, or `auto` where
+  /// throughput is wanted.
+  std::optional<std::string> microBatches;
+  std::optional<std::string> objective; ///< --objective
+  int64_t batchDim = 0;                 ///< --batch-dim
+  std::string memoryLimit;              ///< --memory-limit, `70GiB`.
+  std::string zero;                     ///< --zero, `3` or `8,8,64`.
+  std::string recompute = "auto";       ///< --recompute
+  std::string solver = "auto";          ///< --solver
+  uint64_t seed = 0;                    ///< --seed
+  search::GivenLimits limits;           ///< --time-limit, --work-limit
+  bool replan = false;                  ///< --replan
+  std::vector<std::string> keep;        ///< --keep, with --replan.
 
   // Of schedules, and of code.
   bool overlap = true;         ///< Not --no-overlap.

@@ -57,6 +57,11 @@ struct PlanRecord {
   /// Then the name of its schedule, and micro-batches, of the first entry.
   std::optional<std::string> schedule;
   std::optional<int64_t> microBatches;
+  /// What counts as an output where throughput was wanted: a `row` of the batch
+  /// or a `batch`.
+  std::optional<std::string> throughputOf;
+  /// How many of these a run then has.
+  std::optional<int64_t> outputs;
   int64_t grids = 0;                   ///< PlanReport::grids
   std::optional<int64_t> gridsLeftOut; ///< The same, if there are any.
   /// True if there are grids that are not even listed (leavesUnlisted), else
@@ -98,6 +103,8 @@ void forEachField(Record &record, Field field) {
   field("stages", record.stages);
   field("schedule", record.schedule);
   field("micro_batches", record.microBatches);
+  field("throughput_of", record.throughputOf);
+  field("outputs", record.outputs);
   field("grids", record.grids);
   field("grids_left_out", record.gridsLeftOut);
   field("leaves_unlisted", record.leavesUnlisted);

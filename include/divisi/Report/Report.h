@@ -240,6 +240,25 @@ struct Report {
   }
 };
 
+/// How fast outputs follow each other.
+struct ReportThroughput {
+  std::string of;          ///< What counts as one: `row` or `batch`.
+  int64_t outputs = 1;     ///< Of a run.
+  int64_t nanoseconds = 0; ///< Of a run.
+  /// No plan of the program on these devices has less of a run: its operators
+  /// alone, shared evenly. None where devices differ.
+  std::optional<int64_t> lowerBound;
+
+  /// From one output to the next.
+  int64_t interval() const { return nanoseconds / outputs; }
+  /// Outputs.
+  double perSecond() const {
+    return nanoseconds > 0 ? 1e9 * double(outputs) / double(nanoseconds) : 0;
+  }
+};
+/// Of a plan that is to have a high one; nothing of others.
+std::optional<ReportThroughput> throughputOf(const Report &report);
+
 /// Reads the report off `module` after the partition stage. Of the memory only
 /// weights are known yet, and no kernels. ExitCode::Invalid for an operator
 /// without a strategy, or a broken record of the plan.
