@@ -22,22 +22,36 @@ namespace {
 /// A placed block: its bytes, and when it lives.
 struct Placed {
   int64_t begin, end;
-  int64_t from, to;
+  size_t from, to;
 };
 
-/// Placed blocks by their beginnings, in runs that are short enough to insert
-/// into.
+/// Placed blocks by when they live. Each level divides the time into stretches
+/// that are four times as long as those of the one before, and a block is where
+/// it fits into two of them: so that a short query meets few others than those
+/// that live then.
 class PlacedBlocks {
 public:
-  void clear() { runs_.clear(); }
+  /// Of times from 0 to before `end`.
+  explicit PlacedBlocks(size_t end);
+
+  void clear();
   void insert(const Placed &block);
 
   /// The lowest gap of `size` bytes between those that live during [from, to).
-  int64_t lowestGap(int64_t size, int64_t from, int64_t to) const;
+  int64_t lowestGap(int64_t size, size_t from, size_t to);
 
 private:
-  static constexpr size_t kMostInRun = 256;
-  std::vector<std::vector<Placed>> runs_; ///< None is empty.
+  using Stretch = std::vector<Placed>; ///< By their first bytes.
+
+  /// Those of a stretch that are not looked at yet.
+  struct Rest {
+    Stretch::const_iterator next, end;
+  };
+
+  static constexpr size_t kShortest = 32, kFactor = 4;
+
+  std::vector<std::vector<Stretch>> levels_;
+  std::vector<Rest> rests_; ///< Of a query; kept for its memory.
 };
 
 /// Places blocks in one order or another. What it looks at while it does is
@@ -52,61 +66,84 @@ public:
   int64_t work = 0; ///< Blocks that live at the same time, of all placed ones.
 
 private:
+  /// When a block lives, among the times at which one begins or ends.
+  struct Life {
+    size_t from, to;
+  };
+
   /// Whether block `i` takes bytes at some time: else nothing is in its way.
   bool lives(size_t i) const {
     return sizes_[i] != 0 && blocks_[i].begin < blocks_[i].end;
   }
+  void numberTimes();
   void countNeighbours();
-  void findNeighbours();
-  int64_t gapAmongNeighbours(size_t block, const ArenaPlan &plan);
 
   std::span<const ArenaBlock> blocks_;
   std::span<const int64_t> sizes_;
+  std::vector<Life> lives_;
   std::vector<int64_t> numNeighbours_; ///< Alive at the same time.
-  /// Where most blocks live with many others, all placed ones are looked at in
-  /// the order of their bytes; else these alone are, and sorted each time.
-  bool isDense_ = false;
   PlacedBlocks placed_;
-  std::vector<std::vector<size_t>> neighbours_; ///< Unless dense.
-  std::vector<bool> isPlaced_;
-  std::vector<Placed> taken_; ///< Kept for its memory.
 };
 
 } // namespace
 
-void PlacedBlocks::insert(const Placed &block) {
-  auto beginsAfter = [](int64_t begin, const Placed &other) {
-    return begin < other.begin;
-  };
-  auto run = std::upper_bound(runs_.begin(), runs_.end(), block.begin,
-                              [&](int64_t begin, const auto &other) {
-                                return beginsAfter(begin, other.front());
-                              });
-  run = run == runs_.begin() ? run : run - 1;
-  if (run == runs_.end()) {
-    runs_.push_back({block});
-    return;
-  }
-  run->insert(
-      std::upper_bound(run->begin(), run->end(), block.begin, beginsAfter),
-      block);
-  if (run->size() > kMostInRun) {
-    auto half = run->begin() + kMostInRun / 2;
-    std::vector<Placed> second(half, run->end());
-    run->erase(half, run->end());
-    runs_.insert(run + 1, std::move(second));
+PlacedBlocks::PlacedBlocks(size_t end) {
+  for (size_t length = kShortest;; length *= kFactor) {
+    levels_.emplace_back(end / length + 1);
+    if (length >= end) {
+      break;
+    }
   }
 }
 
-int64_t PlacedBlocks::lowestGap(int64_t size, int64_t from, int64_t to) const {
-  int64_t offset = 0;
-  for (const std::vector<Placed> &run : runs_) {
-    for (const Placed &other : run) {
-      if (other.begin - offset >= size) {
-        return offset; // all others begin later
+void PlacedBlocks::clear() {
+  for (std::vector<Stretch> &level : levels_) {
+    for (Stretch &stretch : level) {
+      stretch.clear();
+    }
+  }
+}
+
+void PlacedBlocks::insert(const Placed &block) {
+  size_t level = 0, length = kShortest;
+  while (length < block.to - block.from) {
+    ++level;
+    length *= kFactor;
+  }
+  for (size_t i = block.from / length; i <= (block.to - 1) / length; ++i) {
+    Stretch &stretch = levels_[level][i];
+    stretch.insert(std::upper_bound(stretch.begin(), stretch.end(), block,
+                                    [](const Placed &a, const Placed &b) {
+                                      return a.begin < b.begin;
+                                    }),
+                   block);
+  }
+}
+
+/// Whatever lies in [offset, offset + size) moves the offset to its end, until
+/// nothing does. What has been looked at lies below from then on.
+int64_t PlacedBlocks::lowestGap(int64_t size, size_t from, size_t to) {
+  rests_.clear();
+  size_t length = kShortest;
+  for (const std::vector<Stretch> &level : levels_) {
+    for (size_t i = from / length; i <= (to - 1) / length; ++i) {
+      if (!level[i].empty()) {
+        rests_.push_back({level[i].begin(), level[i].end()});
       }
-      if (other.from < to && from < other.to) {
-        offset = std::max(offset, other.end);
+    }
+    length *= kFactor;
+  }
+  int64_t offset = 0;
+  for (bool moves = true; moves;) {
+    moves = false;
+    for (Rest &rest : rests_) {
+      for (; rest.next != rest.end && rest.next->begin < offset + size;
+           ++rest.next) {
+        const Placed &other = *rest.next;
+        if (other.end > offset && other.from < to && from < other.to) {
+          offset = other.end;
+          moves = true;
+        }
       }
     }
   }
@@ -115,14 +152,26 @@ int64_t PlacedBlocks::lowestGap(int64_t size, int64_t from, int64_t to) const {
 
 Placer::Placer(std::span<const ArenaBlock> blocks,
                std::span<const int64_t> sizes)
-    : blocks_(blocks), sizes_(sizes), numNeighbours_(blocks.size()) {
+    : blocks_(blocks), sizes_(sizes), lives_(blocks.size()),
+      numNeighbours_(blocks.size()), placed_(2 * blocks.size() + 1) {
+  numberTimes();
   countNeighbours();
-  int64_t all = std::reduce(numNeighbours_.begin(), numNeighbours_.end());
-  // Sorting costs several times what looking at a block does.
-  constexpr int64_t kSorting = 16;
-  isDense_ = all >= int64_t(blocks.size() * blocks.size()) / kSorting;
-  if (!isDense_) {
-    findNeighbours();
+}
+
+void Placer::numberTimes() {
+  std::vector<int64_t> times;
+  for (const ArenaBlock &block : blocks_) {
+    times.push_back(block.begin);
+    times.push_back(block.end);
+  }
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  auto numberOf = [&](int64_t time) {
+    return size_t(std::lower_bound(times.begin(), times.end(), time) -
+                  times.begin());
+  };
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    lives_[i] = {numberOf(blocks_[i].begin), numberOf(blocks_[i].end)};
   }
 }
 
@@ -146,72 +195,22 @@ void Placer::countNeighbours() {
   }
 }
 
-/// Blocks by their beginnings meet those that have not ended.
-void Placer::findNeighbours() {
-  neighbours_.resize(blocks_.size());
-  std::vector<size_t> order;
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    if (lives(i)) {
-      order.push_back(i);
-    }
-  }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return blocks_[a].begin < blocks_[b].begin;
-  });
-  std::vector<size_t> alive;
-  for (size_t block : order) {
-    std::erase_if(alive, [&](size_t other) {
-      return blocks_[other].end <= blocks_[block].begin;
-    });
-    for (size_t other : alive) {
-      neighbours_[block].push_back(other);
-      neighbours_[other].push_back(block);
-    }
-    alive.push_back(block);
-  }
-}
-
-int64_t Placer::gapAmongNeighbours(size_t block, const ArenaPlan &plan) {
-  taken_.clear();
-  for (size_t other : neighbours_[block]) {
-    if (isPlaced_[other]) {
-      taken_.push_back(
-          {plan.offsets[other], plan.offsets[other] + sizes_[other], 0, 0});
-    }
-  }
-  std::sort(taken_.begin(), taken_.end(),
-            [](const Placed &a, const Placed &b) { return a.begin < b.begin; });
-  int64_t offset = 0;
-  for (const Placed &range : taken_) {
-    if (range.begin - offset >= sizes_[block]) {
-      break;
-    }
-    offset = std::max(offset, range.end);
-  }
-  return offset;
-}
-
 ArenaPlan Placer::place(std::span<const size_t> order) {
   ArenaPlan plan;
   plan.offsets.assign(sizes_.size(), 0);
-  isPlaced_.assign(sizes_.size(), false);
   placed_.clear();
   for (size_t block : order) {
     if (sizes_[block] == 0) {
       continue;
     }
-    const ArenaBlock &own = blocks_[block];
+    auto [from, to] = lives_[block];
     int64_t &offset = plan.offsets[block];
-    if (own.begin < own.end) { // else nothing is in its way
-      offset = isDense_ ? placed_.lowestGap(sizes_[block], own.begin, own.end)
-                        : gapAmongNeighbours(block, plan);
+    if (lives(block)) { // else nothing is in its way
+      offset = placed_.lowestGap(sizes_[block], from, to);
+      placed_.insert({offset, offset + sizes_[block], from, to});
     }
     work += numNeighbours_[block];
     plan.bytes = std::max(plan.bytes, offset + sizes_[block]);
-    isPlaced_[block] = true;
-    if (isDense_ && own.begin < own.end) {
-      placed_.insert({offset, offset + sizes_[block], own.begin, own.end});
-    }
   }
   return plan;
 }

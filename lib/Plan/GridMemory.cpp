@@ -8,12 +8,17 @@
 
 #include "GridSearch.h"
 
+#include "divisi/Support/CheckedMath.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <climits>
 #include <limits>
 
 namespace divisi::plan {
+
+/// More than there is anywhere, and sums of some of it fit.
+static constexpr int64_t kMostMemory = std::numeric_limits<int64_t>::max() / 4;
 
 KindMemories memoriesOf(const PlanningInputs &inputs,
                         const PlanOptions &options) {
@@ -27,10 +32,11 @@ KindMemories memoriesOf(const Cluster &cluster, const DeviceGrid &devices,
        memoriesOf(cluster, devices.grid, devices.devices)) {
     // What one grid holds here, several stages will hold.
     int64_t limit = cluster.memoryLimit(memory.kind, options.memoryLimit);
-    memories.push_back({memory.kind.name,
-                        llvm::SaturatingMultiply<uint64_t>(
-                            uint64_t(limit), uint64_t(options.pipelineStages)),
-                        std::move(memory.positions)});
+    int64_t all = std::min(
+        checkedMul(limit, options.pipelineStages).value_or(kMostMemory),
+        kMostMemory);
+    memories.push_back(
+        {memory.kind.name, std::max(limit, all), std::move(memory.positions)});
   }
   if (!cluster.hasKinds()) {
     memories.front().kind.clear();

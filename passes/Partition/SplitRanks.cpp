@@ -28,6 +28,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/BitVector.h"
 
 #include <map>
@@ -184,93 +186,141 @@ static void assignIndices(func::FuncOp entry) {
   }
 }
 
-// Drops the results of other grids; what makes them is dropped after them.
-static LogicalResult restrictResults(func::FuncOp function,
-                                     const RankSet &set) {
-  Operation *ret = function.front().getTerminator();
-  llvm::BitVector results(function.getNumResults());
-  for (unsigned i = function.getNumResults(); i-- > 0;) {
-    if (!set.contains(getResultPlace(function, i).getGrid())) {
-      results.set(i);
-      ret->eraseOperand(i);
-    }
-  }
-  return function.eraseResults(results);
-}
+namespace {
 
-// A value that is used on a grid that it does not lie on.
-static LogicalResult expectUnused(Operation *op, Value value) {
-  if (value.use_empty()) {
-    return success();
+/// Writes what happens on the grids of one set. One use.
+class PartWriter {
+public:
+  /// Of `entry`, for `set`.
+  PartWriter(func::FuncOp entry, const RankSet &set)
+      : entry_(entry), set_(set) {}
+
+  /// The part, in no module yet. `gridsOf` says where each operation of the
+  /// entry happens, in order.
+  FailureOr<OwningOpRef<func::FuncOp>>
+  write(ArrayRef<SmallVector<FlatSymbolRefAttr, 2>> gridsOf);
+
+private:
+  LogicalResult add(OpBuilder &builder, Operation *op);
+  LogicalResult addTransfer(OpBuilder &builder, TransferOp op);
+  LogicalResult addReturn(OpBuilder &builder, Operation *op);
+  FailureOr<Value> own(Value value, Operation *user);
+  bool contains(FlatSymbolRefAttr grid) const { return set_.contains(grid); }
+
+  func::FuncOp entry_;
+  const RankSet &set_;
+  IRMapping mapping_;
+};
+
+} // namespace
+
+// The part's own `value`; an error for one that lies on another grid.
+FailureOr<Value> PartWriter::own(Value value, Operation *user) {
+  if (Value known = mapping_.lookupOrNull(value)) {
+    return known;
   }
+  Operation *maker = value.getDefiningOp();
   InFlightDiagnostic diag =
-      op->emitOpError("makes a value that is used on another grid; a transfer "
-                      "is missing, see verify-partition");
-  diag.attachNote((*value.user_begin())->getLoc()) << "it is used here";
+      (maker ? maker : entry_.getOperation())
+          ->emitOpError("makes a value that is used on another grid; a "
+                        "transfer is missing, see verify-partition");
+  diag.attachNote(user->getLoc()) << "it is used here";
   return diag;
 }
 
-static LogicalResult restrictArguments(func::FuncOp function,
-                                       const RankSet &set) {
-  llvm::BitVector arguments(function.getNumArguments());
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    if (!set.contains(getArgPlace(function, i).getGrid())) {
-      arguments.set(i);
-      if (failed(expectUnused(function, function.getArgument(i)))) {
-        return failure();
-      }
+// Of a transfer only the ends that lie on grids of the set.
+LogicalResult PartWriter::addTransfer(OpBuilder &builder, TransferOp op) {
+  Value input;
+  if (contains(op.getSourceGridAttr())) {
+    FailureOr<Value> found = own(op.getInput(), op);
+    if (failed(found)) {
+      return failure();
     }
+    input = *found;
   }
-  return function.eraseArguments(arguments);
-}
-
-// Leaves of a transfer the ends that lie on grids of the set.
-static LogicalResult restrictTransfer(TransferOp op, const RankSet &set) {
-  if (!set.contains(op.getSourceGridAttr())) {
-    op.getInputMutable().clear();
+  bool isTarget = op.getOutput() && contains(op.getTargetGridAttr());
+  auto made = TransferOp::create(
+      builder, op.getLoc(), isTarget ? op.getOutput().getType() : Type(), input,
+      op.getSourceGridAttr(), op.getTargetGridAttr(), op.getSourceTypeAttr(),
+      op.getTargetTypeAttr(), op.getTagAttr());
+  if (isTarget) {
+    made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    mapping_.map(op.getOutput(), made.getOutput());
   }
-  if (set.contains(op.getTargetGridAttr()) || !op.getOutput()) {
-    return success();
-  }
-  if (failed(expectUnused(op, op.getOutput()))) {
-    return failure();
-  }
-  OpBuilder builder(op);
-  TransferOp::create(builder, op.getLoc(), Type(), op.getInput(),
-                     op.getSourceGridAttr(), op.getTargetGridAttr(),
-                     op.getSourceTypeAttr(), op.getTargetTypeAttr(),
-                     op.getTagAttr());
-  op.erase();
   return success();
 }
 
-// Keeps what happens on grids of the set. From the end, so that users go
-// before what they use.
-static LogicalResult restrict(func::FuncOp function, const RankSet &set) {
-  if (failed(restrictResults(function, set))) {
-    return failure();
-  }
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(function.front()))) {
-    if (op.hasTrait<OpTrait::IsTerminator>()) {
+// Without the results of other grids.
+LogicalResult PartWriter::addReturn(OpBuilder &builder, Operation *op) {
+  SmallVector<Value> results;
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    if (!contains(getResultPlace(entry_, index).getGrid())) {
       continue;
     }
-    bool kept = llvm::any_of(gridsOf(&op), [&](FlatSymbolRefAttr grid) {
-      return set.contains(grid);
-    });
-    if (!kept) {
-      for (Value result : op.getResults()) {
-        if (failed(expectUnused(&op, result))) {
-          return failure();
-        }
-      }
-      op.erase();
-    } else if (auto transfer = dyn_cast<TransferOp>(op);
-               transfer && failed(restrictTransfer(transfer, set))) {
+    FailureOr<Value> found = own(operand.get(), op);
+    if (failed(found)) {
+      return failure();
+    }
+    results.push_back(*found);
+  }
+  func::ReturnOp::create(builder, op->getLoc(), results);
+  return success();
+}
+
+LogicalResult PartWriter::add(OpBuilder &builder, Operation *op) {
+  if (op->hasTrait<OpTrait::IsTerminator>()) {
+    return addReturn(builder, op);
+  }
+  if (auto transfer = dyn_cast<TransferOp>(op)) {
+    return addTransfer(builder, transfer);
+  }
+  for (Value operand : op->getOperands()) {
+    if (failed(own(operand, op))) {
       return failure();
     }
   }
-  return restrictArguments(function, set);
+  builder.clone(*op, mapping_);
+  return success();
+}
+
+FailureOr<OwningOpRef<func::FuncOp>>
+PartWriter::write(ArrayRef<SmallVector<FlatSymbolRefAttr, 2>> gridsOf) {
+  OwningOpRef<func::FuncOp> part =
+      cast<func::FuncOp>(entry_->cloneWithoutRegions());
+  Block *block = part->addEntryBlock();
+  llvm::BitVector arguments(entry_.getNumArguments()),
+      results(entry_.getNumResults());
+  for (BlockArgument argument : entry_.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    BlockArgument own = block->getArgument(index);
+    own.setLoc(argument.getLoc());
+    if (contains(getArgPlace(entry_, index).getGrid())) {
+      mapping_.map(argument, own);
+    } else {
+      arguments.set(index);
+    }
+  }
+  for (unsigned i = 0; i < entry_.getNumResults(); ++i) {
+    if (!contains(getResultPlace(entry_, i).getGrid())) {
+      results.set(i);
+    }
+  }
+  OpBuilder builder = OpBuilder::atBlockEnd(block);
+  for (auto [op, grids] : llvm::zip(entry_.front(), gridsOf)) {
+    bool isKept = op.hasTrait<OpTrait::IsTerminator>() ||
+                  llvm::any_of(grids, [&](FlatSymbolRefAttr grid) {
+                    return contains(grid);
+                  });
+    if (isKept && failed(add(builder, &op))) {
+      return failure();
+    }
+  }
+  if (failed(part->eraseResults(results)) ||
+      failed(part->eraseArguments(arguments))) {
+    return failure();
+  }
+  return part;
 }
 
 LogicalResult SplitRanksPass::split(func::FuncOp entry) {
@@ -288,6 +338,12 @@ LogicalResult SplitRanksPass::split(func::FuncOp entry) {
   }
   assignTags(entry);
   assignIndices(entry);
+  // Parts are written one by one, so of large programs each has what is its own
+  // alone from the beginning.
+  SmallVector<SmallVector<FlatSymbolRefAttr, 2>> gridsOfOps;
+  for (Operation &op : entry.front()) {
+    gridsOfOps.push_back(gridsOf(&op));
+  }
   SymbolTable symbols(getOperation());
   OpBuilder builder(entry);
   for (auto [index, set] : llvm::enumerate(*sets)) {
@@ -296,13 +352,15 @@ LogicalResult SplitRanksPass::split(func::FuncOp entry) {
       return entry.emitOpError() << "needs the name '" << name
                                  << "' for a part, but it is taken; rename";
     }
-    auto part = cast<func::FuncOp>(builder.clone(*entry));
+    auto written = PartWriter(entry, set).write(gridsOfOps);
+    if (failed(written)) {
+      return failure();
+    }
+    func::FuncOp part = written->release();
     part.setName(name);
     part->setAttr(SPMDDialect::kEntry, entry.getNameAttr());
     part->setAttr(SPMDDialect::kRanks, builder.getDenseI32ArrayAttr(set.ranks));
-    if (failed(restrict(part, set))) {
-      return failure();
-    }
+    builder.insert(part);
     ++numFunctions;
   }
   entry.erase();

@@ -127,6 +127,27 @@ TEST(ArenaPlanner, LargeBlocksMakeRoomForEachOther) {
   EXPECT_EQ(plan->bytes, plan->lowerBound);
 }
 
+// What a stage of a pipeline keeps for later, among much that is short-lived:
+// blocks of all durations, in times that are far apart.
+TEST(ArenaPlanner, MicroBatchesOfAPipeline) {
+  std::mt19937 random(5);
+  constexpr int64_t kBatches = 12, kOperators = 80;
+  std::vector<ArenaBlock> blocks;
+  for (int64_t batch = 0; batch < kBatches; ++batch) {
+    for (int64_t i = 0; i < kOperators; ++i) {
+      int64_t begin = (batch * kOperators + i) * 1000 - 5000;
+      bool isKept = i % 4 == 0;
+      int64_t end = isKept ? begin + (6 * kOperators - 2 * i) * 1000
+                           : begin + 2000 + int64_t(random() % 3) * 1000;
+      blocks.push_back({begin, end, 64 * (1 + int64_t(random() % 300))});
+    }
+  }
+  std::optional<ArenaPlan> plan = planArena(blocks);
+  ASSERT_TRUE(plan);
+  expectDisjoint(blocks, *plan);
+  EXPECT_LE(plan->bytes, plan->lowerBound * 6 / 5);
+}
+
 // Sums that int64_t cannot hold are refused, not wrapped.
 TEST(ArenaPlanner, RefusesOverflow) {
   int64_t huge = std::numeric_limits<int64_t>::max();

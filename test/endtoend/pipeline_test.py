@@ -140,6 +140,15 @@ def test_streams_are_of_inference(divisi):
             "backward steps: use 1f1b, or leave it out") in error, error
 
 
+@pytest.mark.parametrize("stages", [5, 8])
+def test_many_stages_compute_again(divisi, stages):
+    """What all of them may hold together, where nothing limits it."""
+    case = Trained("gpt2", "sgd")
+    divisi("plan", case.onnx, *case.flags(), "--devices", stages,
+           *pipeline(stages, 2), "--recompute", "full", "-o", "p.mlir")
+    assert "pipe.micro_batches = 2" in divisi.path("p.mlir").read_text()
+
+
 def test_a_plan_is_dropped_with_its_schedule(divisi):
     m = model("gpt2")
     divisi("plan", m.onnx, *m.shapes, "--devices", 2, *pipeline(2, 2), "-o",
