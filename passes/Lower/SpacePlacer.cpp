@@ -272,6 +272,19 @@ void SpacePlacer::setSpaces() {
   }
 }
 
+/// MLIR numbers a block anew whenever something has been put or moved into it.
+void SpacePlacer::numberOperations() {
+  int64_t number = 0;
+  for (Operation &op : program_.getBody().front()) {
+    numberOf_[&op] = 2 * number++;
+  }
+}
+
+/// Of operations that were there before the first copy.
+bool SpacePlacer::isBefore(Operation *a, Operation *b) const {
+  return numberOf_.lookup(a) < numberOf_.lookup(b);
+}
+
 /// Where in the list `buffer` is copied, which `reader` is the first to want.
 void SpacePlacer::startCopy(OpBuilder &builder, Value buffer,
                             Operation *reader) {
@@ -279,14 +292,16 @@ void SpacePlacer::startCopy(OpBuilder &builder, Value buffer,
   Operation *next = previous_ ? previous_ : reader;
   bool leavesDevice = made && liesOnDevice(rootOf(buffer));
   if (auto view = buffer.getDefiningOp<ViewOp>();
-      view && (!made || made->isBeforeInBlock(view))) {
+      view && (!made || isBefore(made, view))) {
     made = view;
   }
-  if (made && (leavesDevice || !made->isBeforeInBlock(next))) {
+  if (made && (leavesDevice || !isBefore(made, next))) {
     return builder.setInsertionPointAfter(made);
   }
-  if (next->isBeforeInBlock(buffer.getDefiningOp())) {
-    buffer.getDefiningOp()->moveBefore(next);
+  Operation *own = buffer.getDefiningOp();
+  if (isBefore(next, own)) {
+    own->moveBefore(next);
+    numberOf_[own] = numberOf_.lookup(next) - 1;
   }
   builder.setInsertionPoint(next);
 }
@@ -367,6 +382,7 @@ void SpacePlacer::count() {
 void SpacePlacer::place() {
   count();
   setSpaces();
+  numberOperations();
   for (InstructionInterface op : instructions_) {
     for (OpOperand &operand : op->getOpOperands()) {
       auto type = dyn_cast<BufferType>(operand.get().getType());

@@ -93,6 +93,8 @@ private:
   mlir::Value elsewhere(mlir::Value buffer, mlir::Operation *reader);
   mlir::Value copy(mlir::Value buffer, exec::BufferType type,
                    mlir::Operation *reader);
+  void numberOperations();
+  bool isBefore(mlir::Operation *a, mlir::Operation *b) const;
   void startCopy(mlir::OpBuilder &builder, mlir::Value buffer,
                  mlir::Operation *reader);
   void eraseUnread();
@@ -105,6 +107,8 @@ private:
   llvm::SmallVector<exec::InstructionInterface> instructions_;
   llvm::DenseMap<mlir::Value, mlir::Operation *> writerOf_;
   llvm::SmallPtrSet<mlir::Operation *, 16> onDevice_;
+  /// Where operations stand, as even numbers; odd: moved to before the next.
+  llvm::DenseMap<mlir::Operation *, int64_t> numberOf_;
   /// Of what is read in two spaces, the one in which nobody writes it.
   llvm::DenseMap<mlir::Value, mlir::Value> elsewhere_;
   mlir::Operation *previous_ =
