@@ -49,6 +49,8 @@ class _Runner(fx.Interpreter):
         self._mesh = mesh
         self._whole = [Replicate() for _ in range(mesh.ndim)]
         self._versions: dict[fx.Node, Versions] = {}
+        self._divided: dict[fx.Node, bool] = {}
+        self._queries: dict[fx.Node, list[Any] | None] = {}
         self._received: Received | None = None
         self._has_run = False
 
@@ -74,22 +76,25 @@ class _Runner(fx.Interpreter):
         if not isinstance(source, fx.Node):
             return converted(value, placements)
         versions = self._versions.setdefault(source, Versions(value))
+        if self._received is None:
+            return versions.as_in(placements)
         with self._caused_by(""):
             return versions.as_in(placements)
 
     @contextlib.contextmanager
     def _caused_by(self, cause: str) -> Iterator[None]:
-        """For what is counted: "" is the plan."""
-        if self._received is None:
-            yield
-            return
+        """For what is counted, in the first run: "" is the plan."""
+        assert self._received is not None
         before, self._received.cause = self._received.cause, cause
         yield
         self._received.cause = before
 
     def run_node(self, node: fx.Node) -> Any:
-        with self._caused_by(node.name):
+        if self._received is None:
             result = self._run(node)
+        else:
+            with self._caused_by(node.name):
+                result = self._run(node)
         for dead in self.user_to_last_uses.get(node, ()):
             self._versions.pop(dead, None)
         return result
@@ -97,12 +102,14 @@ class _Runner(fx.Interpreter):
     def _run(self, node: fx.Node) -> Any:
         if node.op != "call_function":
             return super().run_node(node)
-        args, keywords = self.fetch_args_kwargs_from_env(node)
-        if not any(isinstance(value, DTensor) for value in
-                   torch.utils._pytree.tree_leaves((args, keywords))):
+        args = self._given(node.args)
+        keywords = {name: self._given(value)
+                    for name, value in node.kwargs.items()}
+        if not self._is_divided(node, (args, keywords)):
             return node.target(*args, **keywords)
-        args, keywords = torch.utils._pytree.tree_map_only(
-            torch.Tensor, self._spread, (args, keywords))
+        args = self._spread_all(args)
+        keywords = {name: self._spread_all(value)
+                    for name, value in keywords.items()}
         if node.name in self._plan.products:
             return self._product(node, args)
         if node.target is aten.scaled_dot_product_attention.default:
@@ -128,6 +135,35 @@ class _Runner(fx.Interpreter):
         except NotImplementedError:
             return self._whole_of(node, args, keywords)
 
+    def _given(self, argument: Any) -> Any:
+        """An argument of a node, or several, with values in place of nodes."""
+        if isinstance(argument, fx.Node):
+            return self.env[argument]
+        if isinstance(argument, (list, tuple)):
+            made = [self._given(each) for each in argument]
+            return made if isinstance(argument, list) else tuple(made)
+        if isinstance(argument, slice):
+            return slice(*map(self._given, (argument.start, argument.stop,
+                                            argument.step)))
+        return argument
+
+    def _is_divided(self, node: fx.Node, values: Any) -> bool:
+        """Whether some of what a node computes with is on the mesh, as in each
+        run."""
+        if node not in self._divided:
+            self._divided[node] = any(
+                isinstance(value, DTensor)
+                for value in torch.utils._pytree.tree_leaves(values))
+        return self._divided[node]
+
+    def _spread_all(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return self._spread(value)
+        if isinstance(value, (list, tuple)):
+            made = [self._spread_all(each) for each in value]
+            return made if isinstance(value, list) else tuple(made)
+        return value
+
     def _whole_of(self, node: fx.Node, args: Any, keywords: Any) -> Any:
         """By an operator that DTensor has no rule for: all devices compute all."""
         self._plan.add_to_report(f"{node.name}: DTensor has no rule for "
@@ -141,6 +177,8 @@ class _Runner(fx.Interpreter):
     def _moved(self, node: fx.Node, args: Any) -> Any:
         """Operands where the plan wants them; `args` are values of the node's."""
         found = self._plan.operands(node)
+        if not found:
+            return list(args)
 
         def move(source: Any, value: Any) -> Any:
             if isinstance(source, (list, tuple)) and isinstance(value, (list, tuple)):
@@ -192,20 +230,27 @@ class _Runner(fx.Interpreter):
                 if Replicate() not in (x, w))
         return found
 
+    def _heads(self, node: fx.Node) -> list[Any] | None:
+        """Where the plan has the queries of an attention; None where it says
+        nothing of it."""
+        if node not in self._queries:
+            wanted = list(self._whole)
+            splits = ", ".join(row["split"] for row in self._plan.rows(node)
+                               if row["op"] == "nn.attention")
+            for loop, axes in re.findall(r"(\w+)@([\w.]+)", splits):
+                for axis in axes.split("."):
+                    number = list(self._plan.axes).index(axis)
+                    if loop in ("b", "h"):
+                        wanted[number] = Shard(0 if loop == "b" else 1)
+            self._queries[node] = wanted if splits else None
+        return self._queries[node]
+
     def _attention(self, node: fx.Node, args: Sequence[Any],
                    keywords: Any) -> DTensor:
         """Each device computes the heads and sequences that the plan gives it."""
-        wanted = list(self._whole)
-        splits = ", ".join(row["split"] for row in self._plan.rows(node)
-                           if row["op"] == "nn.attention")
-        for loop, axes in re.findall(r"(\w+)@([\w.]+)", splits):
-            for axis in axes.split("."):
-                number = list(self._plan.axes).index(axis)
-                if loop in ("b", "h"):
-                    wanted[number] = Shard(0 if loop == "b" else 1)
-        if not splits:
-            wanted = [p if p in (Shard(0), Shard(1)) else Replicate()
-                      for p in self._spread(args[0]).placements]
+        wanted = self._heads(node) or [
+            p if p in (Shard(0), Shard(1)) else Replicate()
+            for p in self._spread(args[0]).placements]
         none = [False] * len(wanted)
         parts = [_local(self._in(source, value, wanted), none)
                  for source, value in zip(node.args[:3], args)]
