@@ -203,20 +203,27 @@ class _Runner(fx.Interpreter):
         x = _local(self._in(node.args[at_x], args[at_x], made.x), split_n)
         weight = self._in(node.args[at], args[at], made.weight if is_kn else
                           [transposed(p) for p in made.weight])
-        weight = _local(weight if is_kn else weight.t(), rows)
-        result = (node.target(x, weight, None, *self._window(node, made))
-                  if is_conv else x @ weight)
+        weight = _local(weight, rows)
         bias = args[at_bias] if at_bias is not None and len(
             args) > at_bias else None
         if bias is not None:
-            part = _local(self._in(node.args[at_bias], bias, made.bias),
+            bias = _local(self._in(node.args[at_bias], bias, made.bias),
                           [a or b for a, b in zip(rows, split_k)])
-            if is_conv:
-                part = part.reshape(-1, *[1] * (result.dim() - 2))
+        if is_conv:
+            result = node.target(x, weight, None, *self._window(node, made))
+            bias = bias if bias is None else bias.reshape(
+                -1, *[1] * (result.dim() - 2))
+        elif any(split_k):
+            result = x @ (weight if is_kn else weight.t())
+        else:
+            result = torch.nn.functional.linear(
+                x, weight.t() if is_kn else weight, bias)
+            bias = None
+        if bias is not None:
             # Of a sum, one device adds it.
             first = all(self._mesh.get_local_rank(axis) == 0
                         for axis, is_split in enumerate(split_k) if is_split)
-            result = result + part if first else result + part * 0
+            result = result + bias if first else result + bias * 0
         return DTensor.from_local(
             result, self._mesh, made.result, run_check=False,
             shape=node.meta["val"].shape, stride=node.meta["val"].stride())
