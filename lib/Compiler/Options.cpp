@@ -287,6 +287,10 @@ static Status addPlan(const GivenOptions &given, PlanOptions &options) {
     return usage("--recompute", given.recompute, "auto, none or full");
   }
   options.recompute = given.recompute;
+  if (!llvm::is_contained({"simulated", "sum"}, given.judge)) {
+    return usage("--judge", given.judge, "simulated or sum");
+  }
+  options.judge = given.judge;
   options.solver = given.solver;
   options.seed = given.seed;
   options.work = given.limits.workOr(options.work);

@@ -94,7 +94,7 @@ private:
   struct Planned {
     std::unique_ptr<Compilation> program;
     OwningOpRef<ModuleOp> plan;
-    int64_t nanoseconds = 0;
+    int64_t nanoseconds = 0; ///< With overlap, where that was simulated.
     PlanReport report;
     size_t number = 0; ///< Which of the programs.
   };
@@ -184,8 +184,9 @@ Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program,
     return record ? Status(ExitCode::Internal, "a plan has no record")
                   : record.status();
   }
-  planned.nanoseconds = (*record)->nanoseconds;
-  programs_.back().nanoseconds = planned.nanoseconds;
+  // Where nothing was simulated, hardly anything overlaps.
+  planned.nanoseconds = (*record)->simulated.value_or((*record)->nanoseconds);
+  programs_.back().nanoseconds = (*record)->nanoseconds;
   programs_.back().lowerBound = (*record)->lowerBound;
   planned.program = std::move(program);
   planned.plan = std::move(copy->module_);
@@ -262,8 +263,9 @@ void Compilation::JointRewriting::keep() {
   const std::optional<int64_t> &before = programs_.front().nanoseconds;
   int64_t devices = countUsedDevices(*source_.planned_);
   for (ModuleOp module : {*source_.module_, *source_.planned_}) {
-    if (before && best_->nanoseconds < *before) {
-      rewrite::setSavingRecord(module, {devices, *before, best_->nanoseconds});
+    const std::optional<int64_t> &now = programs_[best_->number].nanoseconds;
+    if (before && now && *now < *before) {
+      rewrite::setSavingRecord(module, {devices, *before, *now});
     }
     rewrite::setProgramRecords(module,
                                areOthers ? programs_ : decltype(programs_)());

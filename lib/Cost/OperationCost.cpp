@@ -8,8 +8,8 @@
 
 #include "divisi/Cost/OperationCost.h"
 
-#include "Overlap.h"
 #include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Cost/Overlap.h"
 
 using namespace mlir;
 using namespace divisi;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Overlap.h"
+#include "divisi/Cost/Overlap.h"
 
 #include "llvm/ADT/STLExtras.h"
 

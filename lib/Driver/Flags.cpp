@@ -191,6 +191,9 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
       memoryLimit("memory-limit", cl::sub(verb), on(ActsOn::Plan),
                   cl::value_desc("70GiB"),
                   cl::desc("bytes per device (default: the cluster's)")),
+      judge("judge", cl::sub(verb), on(ActsOn::Plan),
+            cl::value_desc("simulated|sum"), cl::init("simulated"),
+            cl::desc("what decides between plans: time with overlap, or sum")),
       solver("solver", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("NAME"),
              cl::init("auto"),
              cl::desc("auto, another solver of the search, or random")),
@@ -208,11 +211,9 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
       noFuse("no-fuse", cl::sub(verb), on(ActsOn::Schedule),
              cl::desc("make each operator a separate call, even if one kernel "
                       "could compute several")),
-      native(
-          "native", cl::sub(verb), on(ActsOn::Lower),
-          cl::value_desc("auto|off"), cl::init("auto"),
-          cl::desc(
-              "generate native code for fused operators where that is faster")),
+      native("native", cl::sub(verb), on(ActsOn::Lower),
+             cl::value_desc("auto|off"), cl::init("auto"),
+             cl::desc("make native code of fused operators if it is faster")),
       targetCpu("target-cpu", cl::sub(verb), on(ActsOn::Lower),
                 cl::value_desc("cluster|host|x86-64-v3|x86-64-v4"),
                 cl::init("cluster"),
@@ -256,6 +257,7 @@ void PlanFlags::fill(GivenOptions &options) const {
   options.batchDim = batchDim;
   options.memoryLimit = memoryLimit;
   states.fill(options);
+  options.judge = judge;
   options.solver = solver;
   options.seed = seed;
   options.limits = limits.given();

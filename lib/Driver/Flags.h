@@ -105,6 +105,7 @@ struct PlanFlags {
   llvm::cl::opt<int64_t> tensorParallel;
   llvm::cl::opt<int64_t> batchDim;
   llvm::cl::opt<std::string> memoryLimit;
+  llvm::cl::opt<std::string> judge;
   llvm::cl::opt<std::string> solver;
   llvm::cl::opt<uint64_t> seed;
   llvm::cl::opt<bool> replan;

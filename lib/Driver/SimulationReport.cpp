@@ -94,6 +94,15 @@ static std::string lineOf(const SimulatedProgram &program, int64_t all) {
 void divisi::printSimulation(const SimulatedEntry &entry, raw_ostream &os) {
   os << "entry @" << entry.entry << ": " << formatTime(entry.nanoseconds)
      << formatv(", idle {0:F1} % of it\n", 100 * bubbleOf(entry));
+  for (const SimulatedLoop &loop : entry.loops) {
+    os << "  @" << loop.body << " runs " << loop.runs << " times at most, each "
+       << formatTime(loop.nanoseconds);
+    if (!loop.isShown) {
+      os << "; one event stands for all, which would be more than "
+         << kMostEvents;
+    }
+    os << "\n";
+  }
   auto share = [&](int64_t part) {
     return formatv("{0} ({1:F1} %)", formatTime(part),
                    100.0 * double(part) /
@@ -151,8 +160,16 @@ json::Value divisi::toJSON(ArrayRef<SimulatedEntry> entries) {
                        {"live_at_peak", std::move(live)},
                        {"events", int64_t(program.events.size())}});
     }
+    json::Array loops;
+    for (const SimulatedLoop &loop : entry.loops) {
+      loops.push_back(json::Object{{"body", loop.body},
+                                   {"runs", loop.runs},
+                                   {"nanoseconds", loop.nanoseconds},
+                                   {"shown", loop.isShown}});
+    }
     list.push_back(json::Object{{"entry", entry.entry},
                                 {"nanoseconds", entry.nanoseconds},
+                                {"loops", std::move(loops)},
                                 {"bubble", bubbleOf(entry)},
                                 {"programs", std::move(programs)}});
   }
@@ -177,6 +194,9 @@ static void addRank(const SimulatedProgram &program, int32_t rank,
     json::Object arguments;
     if (!event.step.empty()) {
       arguments["step"] = event.step;
+    }
+    if (!event.run.empty()) {
+      arguments["run"] = event.run;
     }
     events.push_back(
         json::Object{{"ph", "X"},

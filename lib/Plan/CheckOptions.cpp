@@ -47,6 +47,11 @@ Status checkOptions(const PlanOptions &options) {
                                        options.recompute +
                                        "', expected auto, none or full");
   }
+  if (options.judge != "simulated" && options.judge != "sum") {
+    return Status(ExitCode::Usage, "what decides between plans is '" +
+                                       options.judge +
+                                       "', expected simulated or sum");
+  }
   if (options.grid.maxAxes && *options.grid.maxAxes < 1) {
     return makeError(ExitCode::Usage, "the most axes of a grid are ",
                      *options.grid.maxAxes, ", expected at least 1");

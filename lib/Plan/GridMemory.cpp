@@ -157,6 +157,9 @@ void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
   bool isWanted =
       fit.hasPlan() && !result.isUseless && !(grid.view.isLeast && best_);
   result.below = belowOf(grid, fit);
+  if (fit.hasPlan() && !grid.view.isLeast) {
+    meet(grid, fit);
+  }
   if (isWanted && fits(grid, fit, result)) {
     grid.fitting = grid.view;
     adopt(grid, std::move(fit));

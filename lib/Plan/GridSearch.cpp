@@ -67,7 +67,7 @@ GridSearch::GridSearch(const PlanningInputs &inputs, const PlanOptions &options,
 /// What another plan has to cost less than, if one that is better by less than
 /// `gap` is not worth a search.
 search::Wide GridSearch::cutoff(double gap) const {
-  search::Wide best = best_->outcome.solution.cost;
+  search::Wide best = takenBy(best_->outcome);
   return best - search::Wide(gap * double(best));
 }
 
@@ -114,7 +114,7 @@ search::Options GridSearch::solverOptions(int64_t work,
 }
 
 bool GridSearch::isBetter(const search::Outcome &outcome) const {
-  return !best_ || outcome.solution.cost < best_->outcome.solution.cost;
+  return !best_ || takenBy(outcome) < takenBy(best_->outcome);
 }
 
 /// What may run beside another: it changes nothing but `look`.
@@ -138,7 +138,7 @@ void GridSearch::take(Look &look) const {
     request.routers = routers_.get();
   }
   if (best_) {
-    request.below = nanosecondsOf(best_->outcome.solution.cost);
+    request.below = nanosecondsOf(takenBy(best_->outcome));
     request.least = grid.least;
   }
   look.fit = solveView(inputsOf(grid), options, solver_, look.asked,
@@ -372,6 +372,9 @@ Expected<GridAnswer> GridSearch::run() {
   };
   if (!isCut() && left_ > kMostForGrids && !isClosed()) {
     refine();
+  }
+  if (measurer_.canSimulate() && options_.judge == "simulated" && !isCut()) {
+    judge();
   }
   const search::Solution &solution = best_->outcome.solution;
   if (auto wrong = checkView(

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// GridSearch.cpp has the rounds, GridMemory.cpp what is made of the answers.
+// GridSearch.cpp has the rounds, GridMemory.cpp what is made of the answers,
+// JudgePlans.cpp which of the best plans is taken.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,6 +54,13 @@ private:
     FitOutcome fit;       ///< Of another.
   };
 
+  /// A plan of the search, for the judge.
+  struct MetPlan {
+    Candidate *grid = nullptr;
+    MemoryView view; ///< With which it was found.
+    FitOutcome fit;  ///< Devices need not hold it.
+  };
+
   bool isLarge() const;
   ViewSearch beginViews(const DeviceGrid &devices) const;
   static bool hasLessBound(const Candidate *a, const Candidate *b) {
@@ -76,6 +84,12 @@ private:
   search::Options solverOptions(int64_t work, int64_t moreWork) const;
   search::Options askedOf(const Candidate &grid) const;
   search::Wide cutoff(double gap) const;
+  static search::Wide takenBy(const search::Outcome &outcome) {
+    return outcome.timed.value_or(outcome.solution.cost);
+  }
+  void meet(Candidate &grid, const FitOutcome &fit);
+  std::optional<MetPlan> refined();
+  void judge();
   bool isBetter(const search::Outcome &outcome) const;
   bool mayWin(const Candidate &grid, double gap) const;
   bool isWorthwhile(const Candidate &grid) const;
@@ -101,6 +115,7 @@ private:
   /// Of what grids may take that win seldom; set once the others are done.
   std::optional<int64_t> leftForMore_;
   std::optional<GridAnswer> best_;
+  std::vector<MetPlan> met_; ///< Of the least sums, the least first.
   Candidate *bestGrid_ = nullptr;
   MemoryView bestView_;  ///< With which it was solved.
   double measuring_ = 0; ///< Seconds that the slowest plan took to measure.

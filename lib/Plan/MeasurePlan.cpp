@@ -10,21 +10,20 @@
 
 #include "divisi/Cost/ModuleCluster.h"
 
-#include "mlir/IR/OwningOpRef.h"
-
 using namespace mlir;
 
 namespace divisi::plan {
 
-std::vector<HeldMemory>
-PlanMeasurer::measure(const PlanningInputs &inputs,
+/// The module with that plan; null if it cannot have it.
+OwningOpRef<ModuleOp>
+PlanMeasurer::planned(const PlanningInputs &inputs,
                       const PlanningProblem &planning,
                       const std::vector<uint32_t> &assignment) const {
   ModuleOp module = module_;
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone());
   FailureOr<ModuleDataflow> dataflow = readDataflow(*copy, options_.batchDim);
   if (failed(dataflow)) {
-    return {};
+    return nullptr;
   }
   spmd::GridOp grid = inputs.grid;
   if (grid) {
@@ -36,9 +35,17 @@ PlanMeasurer::measure(const PlanningInputs &inputs,
   annotate(*dataflow, planning, grid, assignment);
   if (options_.pipelineStages > 1 &&
       !placeStages(*copy, pipelineOf(options_)).isOk()) {
-    return {};
+    return nullptr;
   }
-  return options_.measure(*copy);
+  return copy;
+}
+
+std::optional<int64_t>
+PlanMeasurer::simulate(const PlanningInputs &inputs,
+                       const PlanningProblem &planning,
+                       const std::vector<uint32_t> &assignment) const {
+  OwningOpRef<ModuleOp> module = planned(inputs, planning, assignment);
+  return module ? options_.simulate(*module) : std::nullopt;
 }
 
 /// The fullest of those that `memory` is of.
@@ -65,7 +72,10 @@ std::vector<HeldMemory> PlanMeasurer::heldBy(const PlanningInputs &inputs,
                                   return least > *memory.limit;
                                 });
   if (isAble() && !isTooMuch) {
-    measured = measure(inputs, *fit.planning, fit.outcome.solution.assignment);
+    if (auto module =
+            planned(inputs, *fit.planning, fit.outcome.solution.assignment)) {
+      measured = options_.measure(*module);
+    }
   }
   std::vector<HeldMemory> held;
   for (auto [memory, peak] : llvm::zip_equal(memories, fit.use->peaks)) {

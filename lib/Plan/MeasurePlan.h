@@ -11,6 +11,8 @@
 
 #include "MemoryViews.h"
 
+#include "mlir/IR/OwningOpRef.h"
+
 namespace divisi::plan {
 
 /// Asks PlanOptions::measure about plans of one module that has none yet.
@@ -23,6 +25,14 @@ public:
   /// Whether there is something to ask.
   bool isAble() const { return bool(options_.measure); }
 
+  /// Whether it can tell what plans take with overlap.
+  bool canSimulate() const { return bool(options_.simulate); }
+  /// What a run of the plan `assignment` takes with overlap, in nanoseconds;
+  /// nothing if that is not known.
+  std::optional<int64_t>
+  simulate(const PlanningInputs &inputs, const PlanningProblem &planning,
+           const std::vector<uint32_t> &assignment) const;
+
   /// What devices of each kind hold under the plan of `fit`, on the grid of
   /// `inputs`: as measured, or, where that is not known or too much anyway, as
   /// planned.
@@ -30,8 +40,8 @@ public:
                                  const FitOutcome &fit) const;
 
 private:
-  std::vector<HeldMemory>
-  measure(const PlanningInputs &inputs, const PlanningProblem &planning,
+  mlir::OwningOpRef<mlir::ModuleOp>
+  planned(const PlanningInputs &inputs, const PlanningProblem &planning,
           const std::vector<uint32_t> &assignment) const;
 
   mlir::ModuleOp module_;

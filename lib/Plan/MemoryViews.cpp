@@ -8,6 +8,7 @@
 
 #include "MemoryViews.h"
 
+#include "PlanTimer.h"
 #include "Ties.h"
 
 #include <cmath>
@@ -209,6 +210,9 @@ FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
   search::Options asked = solverOptions;
   if (auto ties = tiesOf(inputs.dataflow, planning)) {
     asked.ties = std::move(*ties);
+  }
+  if (solver.isTimed && options.judge == "simulated") {
+    asked.timer = makePlanTimer(fit.planning, inputs);
   }
   {
     Viewed viewed(inputs, options, view, request.ladder, planning);

@@ -282,6 +282,8 @@ static void tellAnswer(const PlanningInputs &inputs, const GridAnswer &answer,
     }
   }
   report.nanoseconds = nanosecondsOf(solution.cost);
+  std::tie(report.judged, report.simulated, report.leastSum) =
+      std::tie(answer.judged, answer.simulated, answer.leastSum);
   report.lowerBound = answer.lowerBound;
   report.grids -= answer.gridsLeftOut;
   report.gridsLeftOut = answer.gridsLeftOut;
@@ -311,6 +313,11 @@ static PlanRecord recordOf(const PlanningInputs &inputs,
     record.recompute = options.recompute;
   }
   record.maxStrategies = int64_t(options.maxStrategies);
+  if (options.judge != PlanOptions().judge) {
+    record.judge = options.judge;
+  }
+  std::tie(record.judged, record.simulated, record.leastSum) =
+      std::tie(report.judged, report.simulated, report.leastSum);
   record.solver = options.solver;
   record.seed = int64_t(options.seed);
   record.work = options.work;

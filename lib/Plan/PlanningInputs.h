@@ -68,6 +68,8 @@ struct GridAnswer {
   int64_t lowerBound = 0;
   int64_t gridsLeftOut = 0; ///< Of which nothing is said.
   CappedChoices capped;     ///< On any of the grids.
+  /// As PlanReport has them.
+  std::optional<int64_t> judged, simulated, leastSum;
 };
 
 /// ExitCode::Usage for what no module can make right.

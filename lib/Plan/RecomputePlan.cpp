@@ -307,14 +307,15 @@ Expected<PlanReport> Recomputer::adopt() {
   known.nanoseconds = report.nanoseconds;
   known.lowerBound = std::min(report.lowerBound, report.nanoseconds);
   known.peakBytes = report.peakBytes;
-  module_.getBodyRegion().takeBody(best_->module->getBodyRegion());
-  module_->setAttrs((*best_->module)->getAttrs());
-  setPlanRecord(module_, known);
   if (best_->again > 0) {
+    known.judged = known.simulated = known.leastSum = std::nullopt;
     report.notes.push_back(llvm::formatv(
         "{0} operators of the forward pass run again in the backward pass",
         best_->again));
   }
+  module_.getBodyRegion().takeBody(best_->module->getBodyRegion());
+  module_->setAttrs((*best_->module)->getAttrs());
+  setPlanRecord(module_, known);
   return report;
 }
 

@@ -150,10 +150,20 @@ static void printQuality(const Report &report, raw_ostream &os) {
                                100 * gap, formatTime(plan.nanoseconds),
                                describeGrids(plan),
                                formatTime(*plan.lowerBound));
-    line(os, "search") << formatv("{0}, seed {1}: {2}; {3} of {4}\n",
-                                  plan.solver, plan.seed, endOf(plan, gap),
-                                  formatAmount(double(plan.workDone), ""),
-                                  workText(plan.work));
+    line(os, "search") << formatv(
+        "{0}, seed {1}: {2}; {3} of {4}\n", plan.solver, plan.seed,
+        plan.leastSum ? "taken for its time with overlap" : endOf(plan, gap),
+        formatAmount(double(plan.workDone), ""), workText(plan.work));
+  }
+  if (!plan.edited && plan.judged.value_or(0) > 1) {
+    line(os, "judged") << formatv(
+        "{0} plans were simulated with overlap, and this one takes least, {1}",
+        *plan.judged, formatTime(plan.simulated.value_or(0)));
+    if (plan.leastSum) {
+      os << "; the least sum of times is another's, "
+         << formatTime(*plan.leastSum);
+    }
+    os << "\n";
   }
   if (plan.pinned > 0) {
     line(os, "pinned") << "the strategies of " << plan.pinned

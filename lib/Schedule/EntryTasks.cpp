@@ -47,7 +47,8 @@ private:
 /// Reads several lists of operations as one.
 class TaskReader {
 public:
-  explicit TaskReader(ArrayRef<func::FuncOp> functions) : state_(functions) {
+  TaskReader(ArrayRef<func::FuncOp> functions, LoopTime loopTime)
+      : loopTime_(loopTime), state_(functions) {
     for (func::FuncOp function : functions) {
       next_.push_back(function.front().begin());
       ends_.push_back(function.front().end());
@@ -69,6 +70,7 @@ private:
   void addTask(ArrayRef<size_t> programs);
   void follow(Operation &op);
 
+  LoopTime loopTime_;
   SmallVector<Block::iterator> next_, ends_;
   StateOrder state_;
   llvm::DenseMap<uint64_t, SmallVector<size_t>> programsOf_; ///< By tag.
@@ -179,7 +181,7 @@ bool TaskReader::advance(size_t program) {
         break;
       }
       addTask(programsOf_.at(*tag));
-    } else if (isOperator(&op)) {
+    } else if (isOperator(&op) || (loopTime_ && isa<nn::LoopOp>(op))) {
       addTask(program);
     } else {
       follow(op);
@@ -207,6 +209,14 @@ bool TaskReader::price(ArrayRef<func::FuncOp> functions, OperationCost &cost) {
       if (task.programs.front() != program) {
         continue;
       }
+      if (auto loop = dyn_cast<nn::LoopOp>(operations.front())) {
+        std::optional<int64_t> time = loopTime_(loop);
+        if (!time) {
+          return false;
+        }
+        task.nanoseconds = *time;
+        continue;
+      }
       std::optional<MoveCost> price = priceOf(operations.front(), cost);
       if (!price) {
         return false;
@@ -219,8 +229,9 @@ bool TaskReader::price(ArrayRef<func::FuncOp> functions, OperationCost &cost) {
 }
 
 std::optional<EntryTasks> divisi::readTasks(ArrayRef<func::FuncOp> functions,
-                                            OperationCost &cost) {
-  TaskReader reader(functions);
+                                            OperationCost &cost,
+                                            LoopTime loopTime) {
+  TaskReader reader(functions, loopTime);
   if (!reader.findTags(functions) || !reader.run() ||
       !reader.price(functions, cost)) {
     return std::nullopt;

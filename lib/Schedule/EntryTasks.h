@@ -16,6 +16,7 @@
 #define DIVISI_LIB_SCHEDULE_ENTRYTASKS_H
 
 #include "ListSchedule.h"
+#include "dialects/NN/Bodies.h"
 #include "divisi/Cost/OperationCost.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -34,11 +35,17 @@ struct EntryTasks {
                                         llvm::ArrayRef<size_t> order) const;
 };
 
+/// Tells what all runs of a loop take, in nanoseconds; nothing if that is not
+/// known.
+using LoopTime = llvm::function_ref<std::optional<int64_t>(nn::LoopOp)>;
+
 /// Reads the functions of one entry, as programs in this order; their
 /// operations can move. Nothing where one has no price, or where functions have
-/// what they do together in different orders.
+/// what they do together in different orders. Loops are tasks if `loopTime` is
+/// given, and else have none.
 std::optional<EntryTasks>
-readTasks(llvm::ArrayRef<mlir::func::FuncOp> functions, OperationCost &cost);
+readTasks(llvm::ArrayRef<mlir::func::FuncOp> functions, OperationCost &cost,
+          LoopTime loopTime = nullptr);
 
 } // namespace divisi
 

@@ -9,12 +9,14 @@
 #include "divisi/Schedule/SimulateEntry.h"
 
 #include "EntryTasks.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/Shapes.h"
 #include "dialects/Pipe/Pipe.h"
 #include "divisi/Schedule/EntryFunctions.h"
 #include "divisi/Schedule/LocalOperation.h"
 
+#include <limits>
 #include <map>
 
 using namespace mlir;
@@ -25,30 +27,103 @@ static constexpr size_t kMostLive = 10;
 
 namespace {
 
+/// Simulates the entries of a module, and what they run: each body once.
+class ModuleSimulator {
+public:
+  ModuleSimulator(ModuleOp module, const Cluster &cluster,
+                  std::vector<ScheduleRecord> records)
+      : cost_(module, cluster), records_(std::move(records)),
+        entries_(functionsOfEntries(module)) {}
+
+  /// All but bodies.
+  Expected<std::vector<SimulatedEntry>> run();
+  /// What `loop` runs, and which of its programs does.
+  struct Body {
+    const SimulatedEntry *entry = nullptr; ///< Null if it has no times.
+    size_t program = 0;
+    int64_t runs = 0;
+  };
+  Body bodyOf(nn::LoopOp loop);
+
+private:
+  Expected<SimulatedEntry> simulate(StringRef name);
+
+  OperationCost cost_;
+  std::vector<ScheduleRecord> records_;
+  llvm::MapVector<StringRef, SmallVector<func::FuncOp>> entries_;
+  std::map<StringRef, Expected<SimulatedEntry>> bodies_;
+};
+
 /// Reads one program of an entry. One use.
 class ProgramReader {
 public:
   ProgramReader(const EntryTasks &entry, const Schedule &schedule,
-                size_t program, func::FuncOp function)
+                size_t program, func::FuncOp function, ModuleSimulator &module)
       : entry_(entry), schedule_(schedule), program_(program),
-        function_(function) {}
+        function_(function), module_(module) {}
 
   SimulatedProgram run();
+  /// Its loops, after run().
+  std::vector<SimulatedLoop> loops;
 
 private:
+  /// A loop, and what it runs.
+  struct PlacedLoop {
+    ModuleSimulator::Body body;
+    int64_t begin = 0;
+    bool isShown = true;
+
+    const SimulatedProgram &program() const {
+      return body.entry->programs[body.program];
+    }
+  };
+
   void readEvents();
+  void addLoop(nn::LoopOp loop, int64_t begin, int64_t end);
   void addTimes();
   void addMemory();
+  void addMemoryOfLoops();
 
   const EntryTasks &entry_;
   const Schedule &schedule_;
   size_t program_;
   func::FuncOp function_;
+  ModuleSimulator &module_;
   SimulatedProgram made_;
   llvm::DenseMap<Operation *, size_t> taskOf_;
+  std::vector<PlacedLoop> placed_;
 };
 
 } // namespace
+
+/// Its runs one after the other, or the whole of it where these are too many
+/// events.
+void ProgramReader::addLoop(nn::LoopOp loop, int64_t begin, int64_t end) {
+  ModuleSimulator::Body body = module_.bodyOf(loop);
+  const SimulatedProgram &program = body.entry->programs[body.program];
+  size_t each = std::max<size_t>(program.events.size(), 1);
+  size_t most = std::max(kMostEvents, made_.events.size());
+  bool isShown = size_t(body.runs) <= (most - made_.events.size()) / each;
+  placed_.push_back({body, begin, isShown});
+  loops.push_back(
+      {body.entry->entry, body.runs, body.entry->nanoseconds, isShown});
+  if (!isShown) {
+    made_.events.push_back({nn::nodeName(loop->getLoc()),
+                            loop->getName().getStringRef().str(), "",
+                            body.entry->entry, false, begin, end});
+    return;
+  }
+  for (int64_t run = 0; run != body.runs; ++run) {
+    int64_t later = begin + run * body.entry->nanoseconds;
+    std::string name = body.entry->entry + " " + std::to_string(run);
+    for (SimulatedEvent event : program.events) {
+      event.begin += later;
+      event.end += later;
+      event.run = event.run.empty() ? name : name + " " + event.run;
+      made_.events.push_back(std::move(event));
+    }
+  }
+}
 
 void ProgramReader::readEvents() {
   for (auto [task, operations] : llvm::enumerate(entry_.operations)) {
@@ -59,11 +134,15 @@ void ProgramReader::readEvents() {
     }
     Operation *op = operations[size_t(own - programs.begin())];
     taskOf_[op] = task;
+    if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+      addLoop(loop, schedule_.begins[task], schedule_.ends[task]);
+      continue;
+    }
     auto step = op->getAttrOfType<StringAttr>(pipe::PipeDialect::kStep);
-    made_.events.push_back({nn::nodeName(op->getLoc()),
-                            op->getName().getStringRef().str(),
-                            step ? step.str() : "", entry_.tasks[task].meets,
-                            schedule_.begins[task], schedule_.ends[task]});
+    made_.events.push_back(
+        {nn::nodeName(op->getLoc()), op->getName().getStringRef().str(),
+         step ? step.str() : "", "", entry_.tasks[task].meets,
+         schedule_.begins[task], schedule_.ends[task]});
   }
   llvm::stable_sort(made_.events,
                     [](const SimulatedEvent &a, const SimulatedEvent &b) {
@@ -89,6 +168,14 @@ void ProgramReader::addTimes() {
     operators[i]->end < collectives[j]->end ? ++i : ++j;
   }
   made_.exposed = made_.communication - hidden;
+  for (const PlacedLoop &loop : placed_) {
+    if (!loop.isShown) { // its event counts as an operator
+      made_.busy -=
+          loop.body.runs * (loop.body.entry->nanoseconds - loop.program().busy);
+      made_.communication += loop.body.runs * loop.program().communication;
+      made_.exposed += loop.body.runs * loop.program().exposed;
+    }
+  }
   made_.idle = schedule_.nanoseconds - made_.busy - made_.exposed;
 }
 
@@ -156,6 +243,38 @@ void ProgramReader::addMemory() {
   }
 }
 
+/// What bodies hold beside what is live around them; of a loop that is not
+/// shown run by run, the most.
+void ProgramReader::addMemoryOfLoops() {
+  for (const PlacedLoop &loop : placed_) {
+    int64_t around = 0;
+    for (const MemoryMoment &moment : made_.memory) {
+      around = moment.time <= loop.begin ? moment.bytes : around;
+    }
+    if (loop.body.runs == 0) {
+      continue;
+    }
+    const SimulatedProgram &program = loop.program();
+    if (around + program.peakBytes > made_.peakBytes) {
+      made_.peakBytes = around + program.peakBytes;
+      made_.liveAtPeak = program.liveAtPeak;
+    }
+    int64_t time = loop.body.entry->nanoseconds;
+    int64_t runs = loop.isShown ? loop.body.runs : 1;
+    for (int64_t run = 0; run != runs; ++run) {
+      for (const MemoryMoment &moment : program.memory) {
+        made_.memory.push_back(
+            {loop.begin + run * time + moment.time, around + moment.bytes});
+      }
+    }
+    made_.memory.push_back({loop.begin + loop.body.runs * time, around});
+  }
+  llvm::stable_sort(made_.memory,
+                    [](const MemoryMoment &a, const MemoryMoment &b) {
+                      return a.time < b.time;
+                    });
+}
+
 SimulatedProgram ProgramReader::run() {
   if (auto ranks = function_->getAttrOfType<DenseI32ArrayAttr>(
           spmd::SPMDDialect::kRanks)) {
@@ -164,7 +283,86 @@ SimulatedProgram ProgramReader::run() {
   readEvents();
   addTimes();
   addMemory();
+  addMemoryOfLoops();
   return std::move(made_);
+}
+
+/// Of something that takes `nanoseconds`; no more than can be added.
+static int64_t repeated(int64_t nanoseconds, int64_t runs) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 64;
+  return runs > 0 && nanoseconds > kMost / runs ? kMost : nanoseconds * runs;
+}
+
+/// A loop names the entry; of its functions, it runs that of its own ranks.
+ModuleSimulator::Body ModuleSimulator::bodyOf(nn::LoopOp loop) {
+  auto entry = entries_.find(loop.getBody());
+  if (entry == entries_.end()) {
+    return {};
+  }
+  auto ranksOf = [](Operation *function) {
+    return function->getAttr(spmd::SPMDDialect::kRanks);
+  };
+  auto own = llvm::find_if(entry->second, [&](func::FuncOp function) {
+    return ranksOf(function) == ranksOf(loop->getParentOp());
+  });
+  if (own == entry->second.end()) {
+    return {};
+  }
+  StringRef name = entry->first;
+  auto known = bodies_.find(name);
+  if (known == bodies_.end()) {
+    known = bodies_.emplace(name, simulate(name)).first;
+  }
+  return {known->second ? &*known->second : nullptr,
+          size_t(own - entry->second.begin()),
+          loop.getMax() > 0 ? nn::repeatsOf(loop, 1) : 0};
+}
+
+Expected<SimulatedEntry> ModuleSimulator::simulate(StringRef name) {
+  SmallVector<func::FuncOp> functions = entries_.find(name)->second;
+  auto timeOfLoop = [&](nn::LoopOp loop) -> std::optional<int64_t> {
+    Body body = bodyOf(loop);
+    return body.entry
+               ? std::optional(repeated(body.entry->nanoseconds, body.runs))
+               : std::nullopt;
+  };
+  std::optional<EntryTasks> entry = readTasks(functions, cost_, timeOfLoop);
+  if (!entry) {
+    return makeError(ExitCode::Invalid, "entry @", name.str(),
+                     " has an operation that has no price, or programs that "
+                     "do in different orders what they do together");
+  }
+  int64_t ahead = 0;
+  for (const ScheduleRecord &record : records_) {
+    ahead = record.entry == name ? record.fetchedAhead : ahead;
+  }
+  Schedule schedule = makeSchedule(entry->tasks, {1, ahead});
+  SimulatedEntry made;
+  made.entry = name.str();
+  made.nanoseconds = schedule.nanoseconds;
+  for (auto [program, function] : llvm::enumerate(functions)) {
+    ProgramReader reader(*entry, schedule, program, function, *this);
+    made.programs.push_back(reader.run());
+    if (program == 0) {
+      made.loops = std::move(reader.loops);
+    }
+  }
+  return made;
+}
+
+Expected<std::vector<SimulatedEntry>> ModuleSimulator::run() {
+  std::vector<SimulatedEntry> made;
+  for (auto &[name, functions] : entries_) {
+    if (nn::isBody(functions.front())) {
+      continue;
+    }
+    Expected<SimulatedEntry> entry = simulate(name);
+    if (!entry) {
+      return entry.status();
+    }
+    made.push_back(std::move(*entry));
+  }
+  return made;
 }
 
 Expected<std::vector<SimulatedEntry>>
@@ -173,27 +371,5 @@ divisi::simulateEntries(ModuleOp module, const Cluster &cluster) {
   if (!records) {
     return records.status();
   }
-  OperationCost cost(module, cluster);
-  std::vector<SimulatedEntry> made;
-  for (auto &[name, functions] : functionsOfEntries(module)) {
-    std::optional<EntryTasks> entry = readTasks(functions, cost);
-    if (!entry) {
-      return makeError(ExitCode::Invalid, "entry @", name.str(),
-                       " has an operation that has no price, or programs that "
-                       "do in different orders what they do together");
-    }
-    int64_t ahead = 0;
-    for (const ScheduleRecord &record : *records) {
-      ahead = record.entry == name ? record.fetchedAhead : ahead;
-    }
-    Schedule schedule = makeSchedule(entry->tasks, {1, ahead});
-    SimulatedEntry &own = made.emplace_back();
-    own.entry = name.str();
-    own.nanoseconds = schedule.nanoseconds;
-    for (auto [program, function] : llvm::enumerate(functions)) {
-      own.programs.push_back(
-          ProgramReader(*entry, schedule, program, function).run());
-    }
-  }
-  return made;
+  return ModuleSimulator(module, cluster, std::move(*records)).run();
 }

@@ -108,15 +108,17 @@ Outcome solveLocal(const Problem &problem, const Options &options) {
 }
 
 static constexpr Solver kSolvers[] = {
-    {"auto", "composes the others; the default", solveAuto},
+    {"auto", "composes the others; the default", false, solveAuto},
     {"lagrangian", "message passing and prices of memory, jointly: bounds",
-     solveLagrangian},
-    {"local", "large neighbourhoods of the first answer", solveLocal},
-    {"exact", "proves the optimum of small problems by elimination",
+     false, solveLagrangian},
+    {"local", "large neighbourhoods of the first answer", false, solveLocal},
+    {"exact", "proves the optimum of small problems by elimination", false,
      solveExact},
-    {"ilp", "the integer program of Alpa, by HiGHS; for small problems",
+    {"ilp", "the integer program of Alpa, by HiGHS; for small problems", false,
      solveIlp},
-    {"mcmc", "Metropolis-Hastings, as FlexFlow does it: a baseline", solveMcmc},
+    {"mcmc",
+     "Metropolis-Hastings, as FlexFlow does it; plans by simulated time", true,
+     solveMcmc},
 };
 
 std::span<const Solver> solvers() { return kSolvers; }

@@ -331,7 +331,7 @@ bool DeltaSimulator::isAlike(const Program &program, Round old) const {
 /// now and had not then, the first could not have begun.
 bool DeltaSimulator::hasConverged() {
   const Program &anchor = programs_[anchor_];
-  if (first_ < 0 || pending_ > 0 || simulator_.isBusy(anchor_) ||
+  if (roundTimes_.empty() || pending_ > 0 || simulator_.isBusy(anchor_) ||
       anchor.next == anchor.operators.size()) {
     return false;
   }
@@ -377,7 +377,8 @@ int64_t DeltaSimulator::propose(std::span<const TaskTime> changes) {
   }
   setTimes();
   pending_ = changes_.size();
-  simulate(first);
+  // Collectives of no time that wait for nothing end in the first round.
+  simulate(first == 0 ? -1 : first);
   for (const TaskTime &change : changes_) {
     isChanged_[change.task] = false;
   }

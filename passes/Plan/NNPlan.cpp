@@ -40,6 +40,7 @@ private:
 
   // Not written as text, unlike the options.
   MeasureMemory measure_;
+  SimulatePlan simulate_;
   std::string host_;
   PlanControl control_;
 };
@@ -50,8 +51,9 @@ private:
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
   const auto &[cluster_, grid, stages, chunks, schedule_, batchDim_,
-               memoryLimit_, zero_, recompute_, solver_, seed_, work_, gap_,
-               maxStrategies_, measure, host, control] = options;
+               memoryLimit_, zero_, recompute_, judge_, solver_, seed_, work_,
+               gap_, maxStrategies_, measure, simulate, host, control] =
+      options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -67,12 +69,14 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   memoryLimit = memoryLimit_;
   zero = zero_;
   recompute = recompute_;
+  judge = judge_;
   solver = solver_;
   seed = seed_;
   work = work_;
   gap = gap_;
   maxStrategies = maxStrategies_;
   measure_ = measure;
+  simulate_ = simulate;
   host_ = host;
   control_ = control;
 }
@@ -80,8 +84,8 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
   auto &[cluster_, grid, stages, chunks, schedule_, batchDim_, memoryLimit_,
-         zero_, recompute_, solver_, seed_, work_, gap_, maxStrategies_,
-         measure, host, control] = options;
+         zero_, recompute_, judge_, solver_, seed_, work_, gap_, maxStrategies_,
+         measure, simulate, host, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -96,12 +100,14 @@ PlanOptions NNPlanPass::planOptions() const {
   memoryLimit_ = memoryLimit;
   zero_ = zero;
   recompute_ = recompute;
+  judge_ = judge;
   solver_ = solver;
   seed_ = seed;
   work_ = work;
   gap_ = gap;
   maxStrategies_ = maxStrategies;
   measure = measure_;
+  simulate = simulate_;
   host = host_;
   control = control_;
   return options;

@@ -194,6 +194,9 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
            "where states of a training step rest: 0 to 3, or 8,8,64">,
     Option<"recompute", "recompute", "std::string", "\"auto\"",
            "what a training step computes again: auto, none or full">,
+    Option<"judge", "judge", "std::string", "\"simulated\"",
+           "what decides between plans: simulated, the time with overlap, or "
+           "sum, that of all operators and collectives">,
     Option<"solver", "solver", "std::string", "\"auto\"",
            "auto, another solver of the search, or random">,
     Option<"seed", "seed", "uint64_t", "0", "the seed of the solver">,

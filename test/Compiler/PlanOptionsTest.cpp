@@ -44,6 +44,7 @@ static PlanOptions unusualOptions() {
   options.memoryLimit = 123456;
   options.zero = "2";
   options.recompute = "full";
+  options.judge = "sum";
   options.solver = "mcmc";
   options.seed = 17;
   options.work = 1000;
@@ -58,7 +59,8 @@ TEST(PlanOptions, ReachThePassWhole) {
        {"cluster=cpu:96", "devices=12", "mesh=data=3,model=4",
         "data-parallel-size=3", "tensor-parallel-size=4", "max-axes=5",
         "batch-dim=1", "memory-limit=123456", "zero=2", "recompute=full",
-        "solver=mcmc", "seed=17", "work=1000", "gap=2.5", "max-strategies=7"}) {
+        "judge=sum", "solver=mcmc", "seed=17", "work=1000", "gap=2.5",
+        "max-strategies=7"}) {
     EXPECT_THAT(text, HasSubstr(option));
   }
   EXPECT_THAT(text, HasSubstr("verify-plan"));

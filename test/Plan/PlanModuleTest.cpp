@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <limits>
+#include <set>
 
 using namespace divisi;
 
@@ -168,6 +169,63 @@ TEST_F(PlanTest, TheProblemCanBeWrittenAndSolvedElsewhere) {
   ASSERT_TRUE(report);
   // Times 2^20, and less than 2^20 for what rests.
   EXPECT_EQ(report->nanoseconds, int64_t(outcome.solution.cost >> 20));
+}
+
+//===----------------------------------------------------------------------===//
+// The judge
+//===----------------------------------------------------------------------===//
+
+TEST_F(PlanTest, TheJudgeTakesAnotherPlanThanTheLeastSum) {
+  PlanOptions options = onDevices(4);
+  options.grid.tensorParallel = 4;
+  options.judge = "sum";
+  std::vector<std::string> plans;
+  options.simulate = [&](mlir::ModuleOp planned) {
+    plans.push_back(print(planned));
+    return std::optional<int64_t>();
+  };
+  auto bySum = parse(kMlp);
+  Expected<PlanReport> sum = planModule(*bySum, options);
+  ASSERT_TRUE(sum) << sum.status().message();
+  EXPECT_TRUE(plans.empty());
+  EXPECT_FALSE(sum->judged || sum->simulated || sum->leastSum);
+  // What cannot be simulated changes nothing.
+  options.judge = "simulated";
+  auto unknown = parse(kMlp);
+  Expected<PlanReport> same = planModule(*unknown, options);
+  ASSERT_TRUE(same) << same.status().message();
+  EXPECT_EQ(plans.size(), 1u);
+  EXPECT_EQ(same->nanoseconds, sum->nanoseconds);
+  EXPECT_FALSE(same->judged);
+  // Each plan is said to take half of the one before.
+  plans.clear();
+  options.simulate = [&](mlir::ModuleOp planned) {
+    plans.push_back(print(planned));
+    return std::optional(sum->nanoseconds * 2 >> plans.size());
+  };
+  auto judged = parse(kMlp);
+  Expected<PlanReport> report = planModule(*judged, options);
+  ASSERT_TRUE(report) << report.status().message();
+  ASSERT_TRUE(report->judged && report->simulated);
+  EXPECT_EQ(*report->judged, int64_t(plans.size()));
+  EXPECT_EQ(*report->simulated, sum->nanoseconds * 2 >> plans.size());
+  EXPECT_EQ(report->leastSum.has_value(), plans.size() > 1);
+  EXPECT_EQ(report->leastSum.value_or(report->nanoseconds), sum->nanoseconds);
+  EXPECT_EQ(report->lowerBound, sum->lowerBound);
+  std::set<std::string> others(plans.begin(), plans.end());
+  EXPECT_EQ(others.size(), plans.size());
+}
+
+TEST_F(PlanTest, TheJudgeIsOneOfTwo) {
+  PlanOptions options = onDevices(4);
+  options.judge = "oracle";
+  auto module = parse(kMlp);
+  Expected<PlanReport> report = planModule(*module, options);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.status().code(), ExitCode::Usage);
+  EXPECT_EQ(report.status().message(),
+            "what decides between plans is 'oracle', expected simulated or "
+            "sum");
 }
 
 //===----------------------------------------------------------------------===//

@@ -70,7 +70,7 @@ TEST(ListScheduleTest, weightsAreFetchedAhead) {
   EXPECT_THAT(all.order, ElementsAre(0, 2, 4, 6, 1, 3, 5, 7));
 }
 
-/// The example of lib/Cost/Overlap.h.
+/// The example of divisi/Cost/Overlap.h.
 TEST(ListScheduleTest, collectivesSlowOperatorsDown) {
   Tasks tasks = {meet({}, 12, {0}, 1.2), call({}, 10), call({}, 10)};
   Schedule made = makeSchedule(tasks, kFar);

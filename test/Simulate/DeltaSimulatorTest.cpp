@@ -38,9 +38,10 @@ static int64_t timeOf(Draw &draw) {
   return below(draw, 5) == 0 ? 0 : int64_t(below(draw, 50));
 }
 
-/// Chains with side branches, on one program or several. Every collective comes
-/// after something: a list scheduler fetches the others in another order.
-static Tasks randomTasks(Draw &draw) {
+/// Chains with side branches, on one program or several. Without `fetches`,
+/// every collective comes after something: a list scheduler fetches the others
+/// in another order.
+static Tasks randomTasks(Draw &draw, bool fetches) {
   size_t programs = 1 + below(draw, 4), count = 2 + below(draw, 60);
   const double slowdowns[] = {1, 1.1, 1.2, 2};
   Tasks tasks;
@@ -56,7 +57,8 @@ static Tasks randomTasks(Draw &draw) {
       }
     }
     made.slowdown = made.meets ? slowdowns[below(draw, 4)] : 1;
-    for (size_t i = below(draw, 3) + made.meets; i-- > 0 && task > 0;) {
+    for (size_t i = below(draw, 3) + (made.meets && !fetches);
+         i-- > 0 && task > 0;) {
       size_t reach = below(draw, 4) == 0 ? task : std::min<size_t>(task, 5);
       made.after.push_back(task - 1 - below(draw, reach));
     }
@@ -129,7 +131,7 @@ TEST(DeltaSimulatorTest, changesAreAsIfAllWereSimulated) {
   Draw draw(7);
   size_t proposals = 0, again = 0, all = 0;
   for (size_t graph = 0; graph != 400; ++graph) {
-    Tasks tasks = randomTasks(draw);
+    Tasks tasks = randomTasks(draw, /*fetches=*/false);
     DeltaSimulator simulator(tasks);
     ASSERT_NO_FATAL_FAILURE(expectEqual(simulator, tasks)) << graph;
     for (size_t i = 0; i != 20; ++i, ++proposals) {
@@ -152,4 +154,32 @@ TEST(DeltaSimulatorTest, changesAreAsIfAllWereSimulated) {
   std::cout << "counted: " << proposals << " changes of random tasks, "
             << again * 100 / all << " % of the tasks simulated again\n";
   EXPECT_LT(again, all / 2);
+}
+
+/// The same where collectives wait for nothing, beside a simulator that knows
+/// no change.
+TEST(DeltaSimulatorTest, fetchesAreChangedToo) {
+  Draw draw(8);
+  for (size_t graph = 0; graph != 400; ++graph) {
+    Tasks tasks = randomTasks(draw, /*fetches=*/true);
+    DeltaSimulator simulator(tasks);
+    for (size_t i = 0; i != 20; ++i) {
+      std::vector<TaskTime> changes = randomChanges(draw, tasks.size());
+      Tasks changed = tasks;
+      for (const TaskTime &change : changes) {
+        changed[change.task].nanoseconds = change.nanoseconds;
+      }
+      DeltaSimulator whole(changed);
+      ASSERT_EQ(simulator.propose(changes), whole.nanoseconds())
+          << graph << ' ' << i;
+      if (below(draw, 2) == 0) {
+        simulator.accept();
+        tasks = changed;
+        for (size_t task = 0; task != tasks.size(); ++task) {
+          ASSERT_EQ(simulator.begin(task), whole.begin(task));
+          ASSERT_EQ(simulator.end(task), whole.end(task));
+        }
+      }
+    }
+  }
 }

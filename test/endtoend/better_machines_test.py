@@ -47,7 +47,8 @@ def planned(tmp_path_factory):
     def plan(name, cluster):
         divisi.path("c.yaml").write_text(cluster)
         m = model(name)
-        divisi("plan", m.onnx, *m.shapes, "--cluster", "c.yaml", "-o", "p.mlir")
+        divisi("plan", m.onnx, *m.shapes, "--cluster", "c.yaml",
+               "--judge", "sum", "-o", "p.mlir")
         return Plan(divisi.path("p.mlir").read_text())
 
     plan.preset = cache(lambda name: divisi("cluster", name).out)

@@ -29,7 +29,8 @@ def planned(tmp_path_factory, generated):
     def plan(name, *flags, exits=(0, INFEASIBLE)):
         m = generated(*own[name]) if name in own else model(name)
         shapes = () if name in own else m.shapes
-        done = divisi("plan", m.onnx, *shapes, *flags, "-o", "p.mlir",
+        done = divisi("plan", m.onnx, *shapes, *flags, "--judge", "sum", "-o",
+                      "p.mlir",
                       exits=None)
         assert done.code in exits, done.err
         if done.code:

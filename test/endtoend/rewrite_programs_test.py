@@ -11,7 +11,7 @@ def test_the_bound_says_over_which_programs_it_holds(divisi):
     """The least of those of all programs that were planned."""
     m = model("bert")
     divisi("plan", m.onnx, *m.shapes, "--cluster", "cpu:16", "--mesh", "16",
-           "-o", "p.mlir")
+           "--judge", "sum", "-o", "p.mlir")
     flags = "p.mlir", "--data", m.onnx, "--no-compare"
     report = json.loads(divisi("explain", *flags, "--json").out)
     programs = report["programs"]

@@ -311,6 +311,9 @@ private:
   Status addMemory(Report &report);
   std::optional<std::vector<DeviceMemory>> memoryOfPlan(mlir::ModuleOp planned,
                                                         bool overlap);
+  /// What a run of a planned module takes with overlap, in nanoseconds; nothing
+  /// if that is not known. Changes the module.
+  std::optional<int64_t> timeOfPlan(mlir::ModuleOp planned);
   Expected<EmitOptions> emitOptions();
   /// Makes anew the code that came in with the module.
   void remakeForeignCode();

@@ -81,6 +81,7 @@ struct GivenOptions {
   std::string memoryLimit;              ///< --memory-limit, `70GiB`.
   std::string zero;                     ///< --zero, `3` or `8,8,64`.
   std::string recompute = "auto";       ///< --recompute
+  std::string judge = "simulated";      ///< --judge, `simulated` or `sum`.
   std::string solver = "auto";          ///< --solver
   uint64_t seed = 0;                    ///< --seed
   search::GivenLimits limits;           ///< --time-limit, --work-limit

@@ -38,6 +38,11 @@ struct HeldMemory {
 /// nothing if that cannot be known. Called from the thread that plans.
 using MeasureMemory = std::function<std::vector<HeldMemory>(mlir::ModuleOp)>;
 
+/// Says what a run of the plan in a module takes, which it may change, in
+/// nanoseconds, simulated with overlap; nothing if that is not known. Called
+/// from the thread that plans.
+using SimulatePlan = std::function<std::optional<int64_t>(mlir::ModuleOp)>;
+
 /// All options of the stage.
 struct PlanOptions {
   /// A preset (Cluster.h); empty: `cpu:N` for N devices.
@@ -62,6 +67,10 @@ struct PlanOptions {
   /// kept: `auto`, what pays within the memory limit; `none`; `full`, all that
   /// may be.
   std::string recompute = "auto";
+  /// What decides between plans: `simulated`, the time with overlap, of the few
+  /// of the least sums of times (JudgePlans.cpp), and of each that `mcmc` looks
+  /// at; or `sum`, that sum alone.
+  std::string judge = "simulated";
   /// One of search::solvers(); `random` draws a legal plan, for tests.
   std::string solver = "auto";
   uint64_t seed = 0;
@@ -73,9 +82,12 @@ struct PlanOptions {
   size_t maxStrategies = 1024;
   /// No options of the pass: what reaches the planner only through C++. What
   /// devices hold, which limits are for; without, a plan's tensors are counted.
+  /// What runs take; without, sums decide between the plans of other solvers
+  /// than `mcmc`.
   /// What kinds called `cpu` can execute that do not state it
   /// (Cluster::describeHost). And control.
   MeasureMemory measure;
+  SimulatePlan simulate;
   std::string hostInstructionSet;
   PlanControl control;
 };
@@ -95,6 +107,9 @@ struct PlanReport {
   int64_t nanoseconds = 0;      ///< Predicted, all entries together.
   /// No declared strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
+  /// The plans that were simulated with overlap, if any; what the one that is
+  /// taken takes then; and the least sum, where it is another's.
+  std::optional<int64_t> judged, simulated, leastSum;
   int64_t programs = 1;     ///< Forms of the program of which the bound is.
   int64_t grids = 0;        ///< That were searched, or ruled out by a bound.
   int64_t gridsLeftOut = 0; ///< Others, of which nothing is said.

@@ -39,10 +39,12 @@ struct PlanRecord {
   /// PlanOptions::recompute, of a training step.
   std::optional<std::string> recompute;
   int64_t maxStrategies = 0; ///< PlanOptions::maxStrategies
-  std::string solver;        ///< PlanOptions::solver
-  int64_t seed = 0;          ///< PlanOptions::seed
-  int64_t work = 0;          ///< The budget.
-  double gap = 0;            ///< The gap that was good enough.
+  /// PlanOptions::judge, if it is not the default.
+  std::optional<std::string> judge;
+  std::string solver; ///< PlanOptions::solver
+  int64_t seed = 0;   ///< PlanOptions::seed
+  int64_t work = 0;   ///< The budget.
+  double gap = 0;     ///< The gap that was good enough.
   /// Operators whose strategy the module had before, which was kept.
   int64_t pinned = 0;
 
@@ -53,6 +55,8 @@ struct PlanRecord {
   /// Of the time, for the strategies that were declared, on all `grids`; none
   /// if no solver has looked for one.
   std::optional<int64_t> lowerBound;
+  /// PlanReport::judged, simulated and leastSum.
+  std::optional<int64_t> judged, simulated, leastSum;
   std::optional<int64_t> stages; ///< Of a pipeline, if there is one.
   /// Then the name of its schedule, and micro-batches, of the first entry.
   std::optional<std::string> schedule;
@@ -91,6 +95,7 @@ void forEachField(Record &record, Field field) {
   field("zero", record.zero);
   field("recompute", record.recompute);
   field("max_strategies", record.maxStrategies);
+  field("judge", record.judge);
   field("solver", record.solver);
   field("seed", record.seed);
   field("work", record.work);
@@ -100,6 +105,9 @@ void forEachField(Record &record, Field field) {
   field("work_done", record.workDone);
   field("nanoseconds", record.nanoseconds);
   field("lower_bound", record.lowerBound);
+  field("judged", record.judged);
+  field("simulated", record.simulated);
+  field("least_sum", record.leastSum);
   field("stages", record.stages);
   field("schedule", record.schedule);
   field("micro_batches", record.microBatches);

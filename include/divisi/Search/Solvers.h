@@ -17,10 +17,12 @@
 #ifndef DIVISI_SEARCH_SOLVERS_H
 #define DIVISI_SEARCH_SOLVERS_H
 
+#include "divisi/Search/AssignmentTimer.h"
 #include "divisi/Search/Problem.h"
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -87,6 +89,11 @@ struct Options {
   /// Answers of at least this cost are of no use: solveAuto stops once its
   /// bound is there.
   std::optional<Wide> cutoff;
+  /// Says what assignments take, in place of the sum of their costs; may be
+  /// null. solveMcmc only.
+  std::shared_ptr<AssignmentTimer> timer;
+  /// Where solveMcmc begins: a strategy of each node; empty: a simple plan.
+  std::vector<uint32_t> first;
   /// Ingredients of solveAuto; off only to measure what they add.
   bool neighbourhoods = true;
   bool branching = true;
@@ -136,7 +143,8 @@ struct Outcome {
   Verdict verdict = Verdict::NotFound;
   /// Why the solver ended.
   Stopped stopped = Stopped::Finished;
-  Solution solution; ///< If solved.
+  Solution solution;         ///< If solved.
+  std::optional<Wide> timed; ///< What that takes, if Options::timer was asked.
   /// If not: what binds, at which time, and how many bytes are missing when
   /// every node takes the strategy of least memory.
   std::string message;
@@ -157,6 +165,7 @@ Outcome solveAuto(const Problem &problem, const Options &options = {});
 struct Solver {
   std::string_view name;        ///< As `--solver` takes it.
   std::string_view description; ///< One sentence for the help.
+  bool isTimed;                 ///< Whether it asks Options::timer.
   /// Solves a valid problem.
   Outcome (*solve)(const Problem &problem, const Options &options);
 };
@@ -188,8 +197,8 @@ Outcome solveExact(const Problem &problem, const Options &options = {});
 Outcome solveIlp(const Problem &problem, const Options &options = {});
 
 /// Metropolis-Hastings over single nodes and those that have to follow them:
-/// the search of FlexFlow, to compare others with. Proves nothing. `problem`
-/// must be valid.
+/// the search of FlexFlow, by costs to compare others with, or by
+/// Options::timer. Proves nothing. `problem` must be valid.
 Outcome solveMcmc(const Problem &problem, const Options &options = {});
 
 } // namespace divisi::search

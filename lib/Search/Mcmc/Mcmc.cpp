@@ -9,6 +9,7 @@
 #include "Mcmc.h"
 
 #include <cmath>
+#include <memory>
 #include <tuple>
 
 namespace divisi::search {
@@ -144,7 +145,18 @@ std::vector<uint32_t> simplePlan(const Problem &problem, Budget &budget) {
 Outcome solveMcmc(const Problem &problem, const Options &options) {
   Budget budget(options);
   budget.look();
-  CostJudge judge(problem, simplePlan(problem, budget), budget);
+  std::vector<uint32_t> first =
+      options.first.empty() ? simplePlan(problem, budget) : options.first;
+  std::unique_ptr<Judge> judge;
+  TimedJudge *timed = nullptr;
+  if (options.timer) {
+    auto own = std::make_unique<TimedJudge>(problem, std::move(first), budget,
+                                            *options.timer);
+    timed = own.get();
+    judge = std::move(own);
+  } else {
+    judge = std::make_unique<CostJudge>(problem, std::move(first), budget);
+  }
   WithFollowers moves(problem, budget);
   // A move that costs a fifth of an average node is taken one time in e.
   Metropolis acceptance(5 * double(std::max<size_t>(problem.nodes.size(), 1)));
@@ -152,16 +164,21 @@ Outcome solveMcmc(const Problem &problem, const Options &options) {
   // By work, so that the trace is the same each time.
   constexpr int64_t kWorkBetween = 1 << 24;
   int64_t next = 0;
-  auto plan = metropolisHastings(judge, moves, acceptance, random, budget, [&] {
+  Outcome outcome;
+  auto onBest = [&] {
+    if (timed) {
+      outcome.timed = timed->time();
+    }
     if (!options.onProgress || budget.spent() < next) {
       return;
     }
     next = budget.spent() + kWorkBetween;
-    Solution solution = evaluate(problem, judge.plan());
+    Solution solution = evaluate(problem, judge->plan());
     options.onProgress({budget.seconds(), budget.spent(), solution.cost,
                         solution.lowerBound, "mcmc", &solution});
-  });
-  Outcome outcome;
+  };
+  auto plan =
+      metropolisHastings(*judge, moves, acceptance, random, budget, onBest);
   outcome.stopped = budget.why();
   outcome.work = budget.spent();
   if (plan) {
@@ -170,8 +187,8 @@ Outcome solveMcmc(const Problem &problem, const Options &options) {
     return outcome;
   }
   outcome.message = "no feasible plan was met; the last one has " +
-                    std::to_string(judge.numForbidden()) +
-                    " infeasible choices and is " + toString(judge.excess()) +
+                    std::to_string(judge->numForbidden()) +
+                    " infeasible choices and is " + toString(judge->excess()) +
                     " bytes above the limit";
   return outcome;
 }

@@ -14,8 +14,8 @@
 //   min(1, exp(beta * (cost - new cost)))
 //
 // and the best one seen is the answer. Three things can be exchanged: which
-// moves are proposed, who says what a plan costs (the problem's costs here;
-// something that executes the plan could as well), and which are taken.
+// moves are proposed, who says what a plan costs (the problem's costs, or a
+// timer that simulates it), and which are taken.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,11 +29,6 @@
 #include <span>
 
 namespace divisi::search {
-
-/// One node's new strategy.
-struct Change {
-  uint32_t node = 0, strategy = 0; ///< Of the problem.
-};
 
 /// Says what the current plan costs and would cost. Works by differences if it
 /// can; what it has looked at it takes from its budget.
@@ -49,6 +44,10 @@ public:
   /// Makes `move` if the cost is then at most `most`; says whether it did. A
   /// node occurs once at most.
   virtual bool tryMove(std::span<const Change> move, double most) = 0;
+  /// Infeasible costs in the current plan, of nodes and of edges.
+  virtual int64_t numForbidden() const = 0;
+  /// How far the peak is above its limit; the furthest, of several resources.
+  virtual Wide excess() const = 0;
 };
 
 /// Proposes moves.
@@ -129,15 +128,15 @@ public:
   CostJudge(const Problem &problem, std::vector<uint32_t> plan, Budget &budget);
   const std::vector<uint32_t> &plan() const override { return plan_; }
   double cost() const override { return penalized(sums_, excess()); }
+  /// What of it is for what must not be included.
+  double penalty() const { return cost() - double(sums_.cost); }
   bool isFeasible() const override {
     return sums_.forbidden == 0 && excess() == 0;
   }
   bool tryMove(std::span<const Change> move, double most) override;
 
-  /// Infeasible costs in the current plan, of nodes and of edges.
-  int64_t numForbidden() const { return sums_.forbidden; }
-  /// How far the peak is above its limit; the furthest, of several resources.
-  Wide excess() const;
+  int64_t numForbidden() const override { return sums_.forbidden; }
+  Wide excess() const override;
 
 private:
   /// Exact, so that long runs don't drift.
@@ -182,6 +181,31 @@ private:
   /// without what was added at nodes above it; and what was added here.
   std::vector<Wide> most_, added_;
   size_t leaves_ = 1;
+};
+
+/// What a timer says. Memory and what is infeasible costs as it does a
+/// CostJudge.
+class TimedJudge : public Judge {
+public:
+  /// As CostJudge has it; `timer` must outlive this.
+  TimedJudge(const Problem &problem, std::vector<uint32_t> plan, Budget &budget,
+             AssignmentTimer &timer);
+  const std::vector<uint32_t> &plan() const override { return sums_.plan(); }
+  double cost() const override { return double(time_) + sums_.penalty(); }
+  bool isFeasible() const override { return sums_.isFeasible(); }
+  bool tryMove(std::span<const Change> move, double most) override;
+
+  /// What the current plan takes.
+  Wide time() const { return time_; }
+  int64_t numForbidden() const override { return sums_.numForbidden(); }
+  Wide excess() const override { return sums_.excess(); }
+
+private:
+  CostJudge sums_;
+  Budget &budget_;
+  AssignmentTimer &timer_;
+  Wide time_;
+  std::vector<Change> back_; ///< What a move takes back.
 };
 
 /// A simple plan: each node in turn takes the strategy that goes with most of

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace divisi::search {
 
@@ -225,6 +226,34 @@ bool CostJudge::tryMove(std::span<const Change> move, double most) {
     scalePenalties();
   }
   return true;
+}
+
+TimedJudge::TimedJudge(const Problem &problem, std::vector<uint32_t> plan,
+                       Budget &budget, AssignmentTimer &timer)
+    : sums_(problem, std::move(plan), budget), budget_(budget), timer_(timer),
+      time_(timer.begin(sums_.plan())) {
+  budget.spend(timer.work());
+}
+
+/// Penalties first, as they need no simulation.
+bool TimedJudge::tryMove(std::span<const Change> move, double most) {
+  back_.clear();
+  for (const Change &change : move) {
+    back_.push_back({change.node, plan()[change.node]});
+  }
+  constexpr double kAnything = std::numeric_limits<double>::infinity();
+  sums_.tryMove(move, kAnything);
+  if (sums_.penalty() <= most) {
+    Wide time = timer_.propose(move);
+    budget_.spend(timer_.work());
+    if (double(time) + sums_.penalty() <= most) {
+      timer_.accept();
+      time_ = time;
+      return true;
+    }
+  }
+  sums_.tryMove(back_, kAnything);
+  return false;
 }
 
 } // namespace divisi::search

@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_COST_OVERLAP_H
-#define DIVISI_LIB_COST_OVERLAP_H
+#ifndef DIVISI_COST_OVERLAP_H
+#define DIVISI_COST_OVERLAP_H
 
 #include "divisi/Cluster/GridLinks.h"
 
@@ -33,4 +33,4 @@ double overlapSlowdown(const Reach &reach, llvm::ArrayRef<LinkLevel> levels);
 
 } // namespace divisi
 
-#endif // DIVISI_LIB_COST_OVERLAP_H
+#endif // DIVISI_COST_OVERLAP_H
