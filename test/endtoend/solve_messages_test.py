@@ -57,7 +57,7 @@ def test_unknown_solver_lists_all(divisi):
          "large neighbourhoods of the first answer",
          "message passing and prices of memory, jointly: bounds",
          "the integer program of Alpa, by HiGHS; for small problems",
-         "Metropolis-Hastings, as FlexFlow does it: a baseline")
+         "Metropolis-Hastings, as FlexFlow does it; plans by simulated time")
 
 
 def test_report_of_an_optimum(divisi):
