@@ -5,6 +5,7 @@
 Each case is a function of this file.
 """
 
+import contextlib
 import copy
 import doctest
 import functools
@@ -344,9 +345,11 @@ def page():
         "".join(blocks), {}, "pytorch.md", "pytorch.md", 0)
     assert len(test.examples) > 10
     told = []
-    result = doctest.DocTestRunner(
-        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
-            test, out=told.append)
+    # The examples write files.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        result = doctest.DocTestRunner(
+            optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
+                test, out=told.append)
     assert result.failed == 0, "".join(told)
 
 
