@@ -74,21 +74,8 @@ static std::map<std::string, int64_t> repeatsOfBodies(ModuleOp module) {
   return repeats;
 }
 
-/// What a call takes, by its schedule; nothing if that is not known.
-static std::optional<int64_t> timeOf(ModuleOp scheduled) {
-  auto records = getScheduleRecords(scheduled);
-  if (!records || records->empty()) {
-    return std::nullopt;
-  }
-  int64_t time = 0;
-  for (const ScheduleRecord &record : *records) {
-    time += record.nanoseconds;
-  }
-  return time;
-}
-
-/// The same of a plan that runs bodies, which are scheduled each by itself:
-/// what it takes without overlap, but for what they hide.
+/// What a call takes, of a plan that runs bodies, which are scheduled each by
+/// itself: what it takes without overlap, but for what they hide.
 static std::optional<int64_t>
 timeOfLoops(ModuleOp scheduled, int64_t planned,
             const std::map<std::string, int64_t> &repeats) {
@@ -192,7 +179,7 @@ Status Compilation::PipelineTrials::tryOne(Compilation &program,
     repeats = repeatsOfBodies(*trial->module_);
     auto planned = getPlanRecord(*trial->module_);
     status = trial->advanceTo(Stage::Schedule);
-    time = repeats.empty() ? timeOf(*trial->module_)
+    time = repeats.empty() ? scheduledTime(*trial->module_)
            : planned && *planned
                ? timeOfLoops(*trial->module_, (*planned)->nanoseconds, repeats)
                : std::nullopt;

@@ -121,13 +121,7 @@ std::optional<int64_t> Compilation::timeOfPlan(ModuleOp planned) {
   if (failed(passes.run(planned))) {
     return std::nullopt;
   }
-  std::optional<int64_t> time;
-  if (auto records = getScheduleRecords(planned)) {
-    for (const ScheduleRecord &entry : *records) {
-      time = time.value_or(0) + entry.nanoseconds;
-    }
-  }
-  return time;
+  return scheduledTime(planned);
 }
 
 Status Compilation::planToFit() {

@@ -72,3 +72,13 @@ divisi::getScheduleRecords(ModuleOp module) {
   }
   return records;
 }
+
+std::optional<int64_t> divisi::scheduledTime(ModuleOp module) {
+  std::optional<int64_t> time;
+  if (auto records = getScheduleRecords(module)) {
+    for (const ScheduleRecord &record : *records) {
+      time = time.value_or(0) + record.nanoseconds;
+    }
+  }
+  return time;
+}

@@ -20,6 +20,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ void setScheduleRecords(mlir::ModuleOp module,
 /// Those of `module`; none before the stage, or without overlap.
 /// ExitCode::Invalid for an attribute that somebody has broken.
 Expected<std::vector<ScheduleRecord>> getScheduleRecords(mlir::ModuleOp module);
+/// What all entries of `module` take together, by these records, in
+/// nanoseconds; nothing if there are none that can be read.
+std::optional<int64_t> scheduledTime(mlir::ModuleOp module);
 
 } // namespace divisi
 
