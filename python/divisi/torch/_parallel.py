@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from typing import Any, Iterator, Sequence
+from typing import Any, Sequence
 
 import torch
 from torch import fx
@@ -76,25 +76,17 @@ class _Runner(fx.Interpreter):
         if not isinstance(source, fx.Node):
             return converted(value, placements)
         versions = self._versions.setdefault(source, Versions(value))
-        if self._received is None:
-            return versions.as_in(placements)
         with self._caused_by(""):
             return versions.as_in(placements)
 
-    @contextlib.contextmanager
-    def _caused_by(self, cause: str) -> Iterator[None]:
+    def _caused_by(self, cause: str) -> contextlib.AbstractContextManager[None]:
         """For what is counted, in the first run: "" is the plan."""
-        assert self._received is not None
-        before, self._received.cause = self._received.cause, cause
-        yield
-        self._received.cause = before
+        return contextlib.nullcontext() if self._received is None \
+            else self._received.caused_by(cause)
 
     def run_node(self, node: fx.Node) -> Any:
-        if self._received is None:
+        with self._caused_by(node.name):
             result = self._run(node)
-        else:
-            with self._caused_by(node.name):
-                result = self._run(node)
         for dead in self.user_to_last_uses.get(node, ()):
             self._versions.pop(dead, None)
         return result

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from typing import Any
+from typing import Any, Iterator
 
 from torch.distributed.distributed_c10d import _resolve_process_group
 from torch.distributed.tensor import DTensor
@@ -25,13 +26,19 @@ def _bytes(kind: str, given: Any, result: Any, group: Any,
 
 
 class Received(TorchDispatchMode):
-    """Counts the bytes of functional collectives, by what calls them: the caller
-    sets `cause`."""
+    """Counts the bytes of functional collectives, by what calls them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.cause = ""
+        self._cause = ""
         self.bytes: Counter[str] = Counter()
+
+    @contextlib.contextmanager
+    def caused_by(self, cause: str) -> Iterator[None]:
+        """Counts what is called within for `cause`."""
+        before, self._cause = self._cause, cause
+        yield
+        self._cause = before
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                            keywords: Any = None) -> Any:
@@ -41,6 +48,6 @@ class Received(TorchDispatchMode):
         space, _, name = str(function).partition(".")
         if space == "_c10d_functional" and name.startswith(
                 ("all_", "reduce_scatter")):
-            self.bytes[self.cause] += _bytes(
+            self.bytes[self._cause] += _bytes(
                 name, args[0], result, _resolve_process_group(args[-1]), args)
         return result
