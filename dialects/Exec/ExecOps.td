@@ -58,7 +58,7 @@ def Exec_NewGlobalOp : Exec_BufferOp<"new_global"> {
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$global);
-  let results = (outs Exec_HostBuffer:$buffer);
+  let results = (outs Exec_PlainBuffer:$buffer);
   let assemblyFormat = "$global attr-dict `:` type($buffer)";
 }
 
@@ -309,7 +309,7 @@ def Exec_UpdateOp : Exec_InstructionOp<"update"> {
     ```
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$global,
-      Exec_HostBuffer:$source), order);
+      Exec_PlainBuffer:$source), order);
   let assemblyFormat = [{
     $global $source (`on` $queue^)? (`after` $after^)? attr-dict
     `:` type($source) (`->` type($done)^)?

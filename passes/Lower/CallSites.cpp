@@ -66,17 +66,16 @@ std::optional<rt::KernelQuery> divisi::queryCall(CallOp call) {
   return kernel ? std::optional(kernel->query(site)) : std::nullopt;
 }
 
-bool divisi::mayWriteOver(CallOp call, Value result,
+bool divisi::mayWriteOver(CallOp call, ArrayRef<InPlace> inPlace, Value result,
                           function_ref<bool(Value)> isOld) {
-  std::optional<rt::KernelQuery> query = queryCall(call);
   // An operand that occurs twice would be read while it is overwritten.
-  if (!query || llvm::count_if(call.getInputs(), isOld) != 1) {
+  if (llvm::count_if(call.getInputs(), isOld) != 1) {
     return false;
   }
   int operand = llvm::find_if(call.getInputs(), isOld).getIndex();
   int number = llvm::find(call.getOutputs(), result).getIndex();
   return offsetInRoot(call.getInputs()[operand]) == 0 &&
-         llvm::is_contained(query->inPlace, std::pair(operand, number));
+         llvm::is_contained(inPlace, std::pair(operand, number));
 }
 
 llvm::StringSet<> divisi::updatedGlobals(ModuleOp module) {
@@ -213,6 +212,33 @@ bool CallSites::all(CallOp call, Ask ask) {
     }
   }
   return true;
+}
+
+std::vector<InPlace> CallSites::inPlace(CallOp call,
+                                        const rt::Backend *device) {
+  if (call.getSpace().empty()) {
+    std::optional<rt::KernelQuery> query = queryCall(call);
+    return query ? query->inPlace : std::vector<InPlace>();
+  }
+  // Who makes several results may read an operand for one of them when another
+  // has been written.
+  if (!device || StringRef(device->space()) != call.getSpace() ||
+      call.getOutputs().size() != 1) {
+    return {};
+  }
+  std::optional<std::vector<InPlace>> allowed;
+  bool isTaken = all(call, [&](const rt::CallSite &site, int version) {
+    const rt::Kernel *kernel = device->find(site, version);
+    if (!kernel) {
+      return false;
+    }
+    std::vector<InPlace> own = kernel->query(site).inPlace;
+    allowed = allowed.value_or(own);
+    llvm::erase_if(
+        *allowed, [&](InPlace pair) { return !llvm::is_contained(own, pair); });
+    return true;
+  });
+  return isTaken && allowed ? *allowed : std::vector<InPlace>();
 }
 
 /// What the parts of a call's region are, as one attribute.

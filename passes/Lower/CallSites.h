@@ -35,9 +35,13 @@ namespace divisi {
 /// queryKernel(). It runs no code.
 std::optional<rt::KernelQuery> queryCall(exec::CallOp call);
 
-/// Whether `call` may write `result` over the one operand for which `isOld`
-/// holds.
-bool mayWriteOver(exec::CallOp call, mlir::Value result,
+/// An operand of a call and a result that may lie over it, by number.
+using InPlace = std::pair<int, int>;
+
+/// Whether `call`, whose kernel allows `inPlace`, may write `result` over the
+/// one operand for which `isOld` holds.
+bool mayWriteOver(exec::CallOp call, llvm::ArrayRef<InPlace> inPlace,
+                  mlir::Value result,
                   llvm::function_ref<bool(mlir::Value)> isOld);
 
 /// The globals that some program of `module` updates.
@@ -58,6 +62,10 @@ public:
   /// about the kernel's version that is called. Whether all was answered with
   /// true, and kernels can see the element types.
   bool all(exec::CallOp call, Ask ask);
+  /// What the kernel of `call` allows to lie over operands: with the host the
+  /// reference kernel, in the memory of `device` its own on every rank; nothing
+  /// where there is none.
+  std::vector<InPlace> inPlace(exec::CallOp call, const rt::Backend *device);
   /// What the answers depend on, beside the program.
   mlir::Attribute keyOf(exec::CallOp call) const;
   /// Whether a session sees a constant: one, or a global that nobody updates.

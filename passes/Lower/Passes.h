@@ -40,7 +40,9 @@ std::unique_ptr<mlir::Pass> createPlaceSpaces(const DeviceTarget &device);
 /// device, if its kernels take code.
 std::unique_ptr<mlir::Pass> createGenerateCode(const std::string &level,
                                                const DeviceTarget &device);
-/// `ask-kernels`, asking them too, if there are any.
+/// `write-globals`, asking them too, if there are any.
+std::unique_ptr<mlir::Pass> createWriteGlobals(const DeviceTarget &device);
+/// `ask-kernels`, likewise.
 std::unique_ptr<mlir::Pass> createAskKernels(const DeviceTarget &device);
 /// `plan-memory`, likewise.
 std::unique_ptr<mlir::Pass> createPlanMemory(const DeviceTarget &device);

@@ -72,8 +72,9 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
     work in its memory space, as do moves of their results. A value that is read
     in another space than it is written in is copied, once, on the copy queue. A
     fused call without a kernel is split into its parts if there are kernels for
-    all of these. A global that no entry updates is read in either space. A
-    collective is in one space on all of its ranks, in all of their programs.
+    all of these. A global that no entry updates is read in either space. One
+    that is updated is in one space in all programs of the module: on the device
+    if runs copy it less often so, else with the host. A collective is in one space on all of its ranks, in all of their programs.
     Calls that the device has no kernels for stay on the host. Values carried by
     a loop are in the space in which the body makes them, values given to the
     body in the one in which it reads them.
@@ -151,8 +152,9 @@ def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
 
     Effect: a call or collective that computes the new value of a global writes
     it in place if all readers of the old value come before it in the list, or
-    the kernel may write its result over that operand. Other values are copied,
-    or fetched, at the end of the list. If an entry updates a global, all of its
+    the kernel may write its result over that operand: of calls in a device's
+    memory the device that the pass is made for is asked. Other values are
+    copied, or fetched, at the end of the list. If an entry updates a global, all of its
     programs get an `exec.commit` before the first of these writes; if it has
     several programs, after all joint steps of ranks, so that no rank waits at
     the commit for one that waits for it.
@@ -326,8 +328,8 @@ def VerifyLower : Pass<"verify-lower", "::mlir::ModuleOp"> {
     Checks the postconditions of the stage: apart from globals, grids and
     `@init` there are only entries and programs; every buffer is placed; every
     input and output of an entry exists; the ranks of an entry's programs are
-    disjoint; no update is left to `write-globals`; no device reads a copy of a
-    global that is updated. Whether queues and `after` order all conflicting
+    disjoint; no update is left to `write-globals`; a global that is updated is
+    in one memory space in all programs. Whether queues and `after` order all conflicting
     accesses is checked when the artifact is written
     (`divisi/runtime/verify/Verify.h`).
   }];

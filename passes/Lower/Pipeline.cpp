@@ -25,13 +25,14 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
   if (options.choosesFormats) {
     manager.addPass(createChooseFormats());
   }
-  // The list is final: who reads an old value when another writes the new one.
-  manager.addPass(createWriteGlobals());
-  manager.addPass(createWriteCarried());
   // Formats are chosen: what is left row-major may have code of its own.
   if (!options.nativeLevel.empty() || !options.device.codeTarget.empty()) {
     manager.addPass(createGenerateCode(options.nativeLevel, options.device));
   }
+  // The list is final: who reads an old value when another writes the new one.
+  // So are kernels, which say whether they may write it over the old one.
+  manager.addPass(createWriteGlobals(options.device));
+  manager.addPass(createWriteCarried());
   // What they want beside their buffers lies in the arena, too.
   if (options.plansScratch) {
     manager.addPass(createAskKernels(options.device));

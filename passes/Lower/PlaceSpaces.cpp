@@ -32,6 +32,12 @@
 // lies where the body makes it, what it gives where the body reads it, in the
 // body and around it: between iterations nothing is copied to another space.
 //
+// A global that is updated has one place in all programs of the module: on the
+// device, unless steps, which read and update it, would copy it no less often
+// there, nor others where steps do not care. So weights and moments of a
+// training step stay where the step computes, and who wants them on the host
+// gets copies.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lower/Passes.h"
@@ -71,17 +77,21 @@ private:
   bool takes(CallOp call, CallSites &sites) const;
   bool takesCall(CallOp call, CallSites &sites);
   bool reaches(InstructionInterface op) const;
-  using Placers = std::vector<std::unique_ptr<SpacePlacer>>;
+  using Placers = std::vector<std::shared_ptr<SpacePlacer>>;
   void setInputs(EntryOp entry, Placers &placers);
   void choose(EntryOp entry, Placers &placers);
   void split(ProgramOp program);
-  LogicalResult placeBodies(ProgramOp program);
-  LogicalResult place(EntryOp entry);
+  LogicalResult collectBodies(ProgramOp program);
+  LogicalResult collect(EntryOp entry);
+  bool leaveToHost();
   void place(SpacePlacer &placer);
 
   llvm::DenseMap<Attribute, bool> known_; ///< Of one program.
-  llvm::StringSet<> updated_, placed_;    ///< Globals; entries.
+  llvm::StringSet<> updated_, collected_; ///< Globals; entries.
+  llvm::StringSet<> states_; ///< Globals that are updated, on the device.
   BodyPlaces bodies_;
+  /// With their programs; bodies before those with their loops.
+  std::vector<std::pair<EntryOp, Placers>> entries_;
   DeviceTarget device_; ///< Without a backend `kernels` are what it has.
 };
 
@@ -169,6 +179,7 @@ void PlaceSpacesPass::setInputs(EntryOp entry, Placers &placers) {
   InputPlaces places(entry.getInputTypes().size(), true);
   for (const auto &placer : placers) {
     known_.clear();
+    placer->setInputs({});
     InputPlaces wanted = placer->wantedInputs(
         places.size(),
         [&](CallOp call, CallSites &sites) { return takesCall(call, sites); },
@@ -275,20 +286,20 @@ void PlaceSpacesPass::split(ProgramOp program) {
   }
 }
 
-/// Places the bodies of all loops of `program`.
-LogicalResult PlaceSpacesPass::placeBodies(ProgramOp program) {
+/// Finds the programs of the bodies of all loops of `program`.
+LogicalResult PlaceSpacesPass::collectBodies(ProgramOp program) {
   for (auto loop : program.getBody().getOps<LoopOp>()) {
-    if (failed(
-            place(getOperation().lookupSymbol<EntryOp>(loop.getBodyAttr())))) {
+    if (failed(collect(
+            getOperation().lookupSymbol<EntryOp>(loop.getBodyAttr())))) {
       return failure();
     }
   }
   return success();
 }
 
-/// Places all programs of an entry, unless that was done.
-LogicalResult PlaceSpacesPass::place(EntryOp entry) {
-  if (!placed_.insert(entry.getSymName()).second) {
+/// Finds all programs of an entry, unless that was done.
+LogicalResult PlaceSpacesPass::collect(EntryOp entry) {
+  if (!collected_.insert(entry.getSymName()).second) {
     return success();
   }
   Placers placers;
@@ -296,24 +307,38 @@ LogicalResult PlaceSpacesPass::place(EntryOp entry) {
     if (program.getEntry() != entry.getSymName()) {
       continue;
     }
-    if (failed(placeBodies(program))) {
+    if (failed(collectBodies(program))) {
       return failure();
     }
     split(program);
-    placers.push_back(
-        std::make_unique<SpacePlacer>(program, space, updated_, bodies_));
+    placers.push_back(std::make_shared<SpacePlacer>(program, space, updated_,
+                                                    states_, bodies_));
     if (failed(placers.back()->index())) {
       return failure();
     }
   }
-  if (entry.getIsBody()) {
-    setInputs(entry, placers);
-  }
-  choose(entry, placers);
-  for (const auto &placer : placers) {
-    place(*placer);
-  }
+  entries_.emplace_back(entry, std::move(placers));
   return success();
+}
+
+/// Lets globals rest with the host that would be copied no less often on the
+/// device. Whether there are such.
+bool PlaceSpacesPass::leaveToHost() {
+  llvm::StringMap<StateCopies> counts;
+  for (auto &[entry, placers] : entries_) {
+    for (const auto &placer : placers) {
+      known_.clear();
+      placer->countStates(
+          [&](CallOp call, CallSites &sites) { return takesCall(call, sites); },
+          [&](InstructionInterface op) { return reaches(op); }, counts);
+    }
+  }
+  bool isAny = false;
+  for (const auto &count : counts) {
+    const StateCopies &copies = count.getValue();
+    isAny |= copies.there >= copies.withHost && states_.erase(count.getKey());
+  }
+  return isAny;
 }
 
 void PlaceSpacesPass::runOnOperation() {
@@ -321,13 +346,29 @@ void PlaceSpacesPass::runOnOperation() {
     return signalPassFailure();
   }
   updated_ = updatedGlobals(getOperation());
-  placed_.clear();
-  bodies_.clear();
+  states_ = updated_;
+  collected_.clear();
+  entries_.clear();
   for (auto entry : getOperation().getOps<EntryOp>()) {
-    if (failed(place(entry))) {
+    if (failed(collect(entry))) {
       return signalPassFailure();
     }
   }
+  do {
+    bodies_.clear();
+    for (auto &[entry, placers] : entries_) {
+      if (entry.getIsBody()) {
+        setInputs(entry, placers);
+      }
+      choose(entry, placers);
+    }
+  } while (leaveToHost());
+  for (auto &[entry, placers] : entries_) {
+    for (const auto &placer : placers) {
+      place(*placer);
+    }
+  }
+  entries_.clear();
 }
 
 std::unique_ptr<Pass> divisi::createPlaceSpaces(const DeviceTarget &device) {

@@ -63,7 +63,6 @@ public:
 
 private:
   std::optional<size_t> bufferOf(Value value) const;
-  SmallVector<unsigned> inPlaceOnDevice(CallOp call);
   SmallVector<unsigned> inPlaceOperands(CallOp call);
   BufferStep stepOf(Operation &op);
 
@@ -98,46 +97,24 @@ std::optional<size_t> StepReader::bufferOf(Value value) const {
   return found == numberOf_.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// The operands over which its only result may be written, as numbers.
-static SmallVector<unsigned> overwritable(const rt::KernelQuery &query) {
-  return llvm::map_to_vector(query.inPlace, [](std::pair<int, int> pair) {
-    return unsigned(pair.first);
-  });
-}
-
-/// What the device's kernels allow on every rank.
-SmallVector<unsigned> StepReader::inPlaceOnDevice(CallOp call) {
-  auto [known, isNew] = known_.try_emplace(sites_.keyOf(call));
-  if (!isNew || !device_ || StringRef(device_->space()) != call.getSpace()) {
-    return known->second;
-  }
-  std::optional<SmallVector<unsigned>> allowed;
-  bool isTaken = sites_.all(call, [&](const rt::CallSite &site, int version) {
-    const rt::Kernel *kernel = device_->find(site, version);
-    if (!kernel) {
-      return false;
-    }
-    SmallVector<unsigned> own = overwritable(kernel->query(site));
-    allowed = allowed.value_or(own);
-    llvm::erase_if(*allowed, [&](unsigned operand) {
-      return !llvm::is_contained(own, operand);
-    });
-    return true;
-  });
-  return known->second =
-             isTaken && allowed ? *allowed : SmallVector<unsigned>();
-}
-
 /// The operands over which `call` may write its only result, as numbers.
 SmallVector<unsigned> StepReader::inPlaceOperands(CallOp call) {
   if (call.getOutputs().size() != 1) {
     return {};
   }
-  if (!call.getSpace().empty()) {
-    return inPlaceOnDevice(call);
+  auto ask = [&] {
+    return llvm::map_to_vector(sites_.inPlace(call, device_), [](InPlace pair) {
+      return unsigned(pair.first);
+    });
+  };
+  if (call.getSpace().empty()) {
+    return ask();
   }
-  std::optional<rt::KernelQuery> query = queryCall(call);
-  return query ? overwritable(*query) : SmallVector<unsigned>();
+  auto [known, isNew] = known_.try_emplace(sites_.keyOf(call));
+  if (isNew) {
+    known->second = ask();
+  }
+  return known->second;
 }
 
 BufferStep StepReader::stepOf(Operation &op) {

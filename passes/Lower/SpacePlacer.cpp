@@ -68,6 +68,9 @@ bool SpacePlacer::isOnDevice(OpOperand &operand) const {
   if (auto output = dyn_cast<OutputOp>(op)) {
     return isInputOnDevice(output.getIndex() + 1);
   }
+  if (auto update = dyn_cast<UpdateOp>(op)) {
+    return states_.contains(update.getGlobal());
+  }
   auto loop = dyn_cast<LoopOp>(op);
   if (!loop) {
     return onDevice_.contains(op);
@@ -78,10 +81,19 @@ bool SpacePlacer::isOnDevice(OpOperand &operand) const {
          places->second[input];
 }
 
+/// Whether it is a global that is updated, and rests on the device.
+bool SpacePlacer::isState(Value root) const {
+  auto global = root.getDefiningOp<GlobalOp>();
+  return global && states_.contains(global.getGlobal());
+}
+
 /// Whether what has `root` for its result, or writes it, lets it lie there.
 bool SpacePlacer::liesOnDevice(Value root) const {
   if (auto input = root.getDefiningOp<InputOp>()) {
     return isInputOnDevice(input.getIndex());
+  }
+  if (isState(root)) {
+    return true;
   }
   Operation *writer = writerOf_.lookup(root);
   return writer && llvm::any_of(root.getUses(), [&](OpOperand &use) {
@@ -133,9 +145,7 @@ static bool onlyBrings(InstructionInterface op) {
   return transfer && !transfer.getSource();
 }
 
-/// What only moves bytes, or reads nothing, goes where these are, or are
-/// wanted.
-static bool isMover(CallOp call) {
+bool divisi::isMover(CallOp call) {
   return rt::isMovement(call.getCallee()) || call.getInputs().empty();
 }
 

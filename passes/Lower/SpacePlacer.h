@@ -29,6 +29,16 @@ using InputPlaces = llvm::SmallVector<bool>;
 /// Of bodies. Inputs of other entries are with the host.
 using BodyPlaces = llvm::StringMap<InputPlaces>;
 
+/// How often runs copy a global that is updated from one space to another:
+/// those of programs that read and update it, which are run most, and those of
+/// others.
+struct StateCopies {
+  /// Of steps, and of others.
+  using Count = std::pair<int64_t, int64_t>;
+  Count withHost; ///< If it rests with the host, ...
+  Count there;    ///< ... and if it rests on the device.
+};
+
 /// Places what one program computes.
 class SpacePlacer {
 public:
@@ -38,10 +48,12 @@ public:
   using Reaches = llvm::function_ref<bool(exec::InstructionInterface)>;
 
   /// Of `program`, whose device has that memory space, in a module that updates
-  /// the globals `updated`. `bodies` has those whose loops are in `program`.
+  /// the globals `updated`; `states` are those of them that rest on devices.
+  /// `bodies` has those whose loops are in `program`.
   SpacePlacer(exec::ProgramOp program, llvm::StringRef space,
-              const llvm::StringSet<> &updated, const BodyPlaces &bodies)
-      : program_(program), space_(space), bodies_(bodies),
+              const llvm::StringSet<> &updated, const llvm::StringSet<> &states,
+              const BodyPlaces &bodies)
+      : program_(program), space_(space), bodies_(bodies), states_(states),
         sites_(program, updated) {}
 
   /// Finds who writes what; failure after an error.
@@ -64,6 +76,10 @@ public:
   };
   /// All, in the order of the list.
   std::vector<Step> steps() const;
+  /// Adds what a run copies of each global that is updated, by its name, where
+  /// choose() has put what reads and makes it.
+  void countStates(Takes takes, Reaches reaches,
+                   llvm::StringMap<StateCopies> &counts);
   /// Lets buffers lie where they are written, and copies them.
   void place();
 
@@ -79,6 +95,8 @@ private:
   void chooseCalls(Takes takes);
   bool mayMove(exec::InstructionInterface op, Takes takes, Reaches reaches);
   bool isWanted(mlir::Value buffer, Takes takes, Reaches reaches);
+  bool isWantedByHost(mlir::Value buffer) const;
+  bool isState(mlir::Value root) const;
   mlir::Value madeFrom(mlir::Value buffer, Reaches reaches) const;
   bool isInputOnDevice(uint64_t input) const;
   bool isOnDevice(mlir::OpOperand &operand) const;
@@ -102,6 +120,7 @@ private:
   exec::ProgramOp program_;
   llvm::StringRef space_;
   const BodyPlaces &bodies_;
+  const llvm::StringSet<> &states_; ///< Globals that rest on the device.
   CallSites sites_;
   InputPlaces inputs_; ///< Of a body.
   llvm::SmallVector<exec::InstructionInterface> instructions_;
@@ -114,6 +133,10 @@ private:
   mlir::Operation *previous_ =
       nullptr; ///< On the device, before the present reader.
 };
+
+/// Whether `call` only moves bytes, or reads nothing: it goes where these are,
+/// or are wanted.
+bool isMover(exec::CallOp call);
 
 /// What the entry of the program of `op` calls it, a collective.
 StepName stepNameOf(exec::InstructionInterface op);

@@ -82,15 +82,33 @@ static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
   return success();
 }
 
-/// A device has copies of globals that nobody updates.
-static LogicalResult verifyCopies(ModuleOp module) {
+/// A global that is updated is in one memory space in all programs.
+static LogicalResult verifyStates(ModuleOp module) {
   llvm::StringSet<> updated = updatedGlobals(module);
+  llvm::StringMap<StringRef> spaces;
+  auto verify = [&](auto global) -> LogicalResult {
+    if (!updated.contains(global.getGlobal())) {
+      return success();
+    }
+    StringRef own = global.getBuffer().getType().getSpace();
+    StringRef space = spaces.try_emplace(global.getGlobal(), own).first->second;
+    if (own == space) {
+      return success();
+    }
+    return global.emitOpError("is in memory space '")
+           << nameOfSpace(own) << "', and '" << nameOfSpace(space)
+           << "' has this global, which is updated, already";
+  };
   for (ProgramOp program : module.getOps<ProgramOp>()) {
-    for (GlobalOp global : program.getBody().getOps<GlobalOp>()) {
-      StringRef space = global.getBuffer().getType().getSpace();
-      if (!space.empty() && updated.contains(global.getGlobal())) {
-        return global.emitOpError("has a copy in memory space '")
-               << space << "' of a global that is updated";
+    for (Operation &op : program.getBody().front()) {
+      LogicalResult result = success();
+      if (auto global = dyn_cast<GlobalOp>(op)) {
+        result = verify(global);
+      } else if (auto fresh = dyn_cast<NewGlobalOp>(op)) {
+        result = verify(fresh);
+      }
+      if (failed(result)) {
+        return failure();
       }
     }
   }
@@ -134,7 +152,7 @@ void VerifyLowerPass::runOnOperation() {
       return signalPassFailure();
     }
   }
-  if (failed(verifyCopies(module))) {
+  if (failed(verifyStates(module))) {
     return signalPassFailure();
   }
   for (EntryOp entry : module.getOps<EntryOp>()) {

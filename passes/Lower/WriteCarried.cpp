@@ -62,9 +62,11 @@ static bool showsInput(Value buffer, uint64_t index) {
 /// Whether `call` may write its result `result` over input `index`, which it
 /// reads itself.
 static bool mayOverwrite(CallOp call, uint64_t index, Value result) {
-  return call && call.getSpace().empty() &&
-         mayWriteOver(call, result,
-                      [&](Value input) { return showsInput(input, index); });
+  std::optional<rt::KernelQuery> query =
+      call && call.getSpace().empty() ? queryCall(call) : std::nullopt;
+  return query && mayWriteOver(call, query->inPlace, result, [&](Value input) {
+           return showsInput(input, index);
+         });
 }
 
 /// Whether the one that writes `alloc` is the last that reads input `index`.

@@ -42,9 +42,13 @@ namespace {
 /// Writes the globals of one program.
 class GlobalWriter {
 public:
-  /// With `commitsLast`, nothing that meets other ranks follows the commit.
-  GlobalWriter(ProgramOp program, bool commitsLast)
-      : program_(program), commitsLast_(commitsLast) {}
+  /// Of `program`, in a module that updates the globals `updated`; of calls in
+  /// its memory space `device` is asked, if not null. With `commitsLast`,
+  /// nothing that meets other ranks follows the commit.
+  GlobalWriter(ProgramOp program, const llvm::StringSet<> &updated,
+               const rt::Backend *device, bool commitsLast)
+      : program_(program), sites_(program, updated), device_(device),
+        commitsLast_(commitsLast) {}
 
   void run();
 
@@ -52,12 +56,14 @@ public:
 
 private:
   void index();
-  bool writesInPlace(UpdateOp update) const;
-  bool mayOverwrite(Operation *writer, StringRef global, Value result) const;
+  bool writesInPlace(UpdateOp update);
+  bool mayOverwrite(Operation *writer, StringRef global, Value result);
   void stage(UpdateOp update, Operation *before);
   void copy(UpdateOp update);
 
   ProgramOp program_;
+  CallSites sites_;
+  const rt::Backend *device_;
   bool commitsLast_;
   llvm::DenseMap<Operation *, size_t> timeOf_;
   size_t lastMeeting_ = 0;                      ///< Instructions up to it.
@@ -70,7 +76,12 @@ private:
 class WriteGlobalsPass
     : public divisi::impl::WriteGlobalsBase<WriteGlobalsPass> {
 public:
+  explicit WriteGlobalsPass(const rt::Backend *device = nullptr)
+      : device_(device) {}
   void runOnOperation() override;
+
+private:
+  const rt::Backend *device_;
 };
 
 } // namespace
@@ -105,15 +116,15 @@ void GlobalWriter::index() {
 /// Whether `writer`, which reads the old value of `global` itself, may write
 /// the new one, `result`, over it.
 bool GlobalWriter::mayOverwrite(Operation *writer, StringRef global,
-                                Value result) const {
+                                Value result) {
   auto call = dyn_cast<CallOp>(writer);
-  return call && mayWriteOver(call, result, [&](Value input) {
-           return oldGlobal(input) == global;
-         });
+  return call &&
+         mayWriteOver(call, sites_.inPlace(call, device_), result,
+                      [&](Value input) { return oldGlobal(input) == global; });
 }
 
 /// Whether what makes the new value may write it where the global rests.
-bool GlobalWriter::writesInPlace(UpdateOp update) const {
+bool GlobalWriter::writesInPlace(UpdateOp update) {
   Value source = update.getSource();
   Operation *writer = writerOf_.lookup(source);
   // A loop writes its results again and again.
@@ -141,15 +152,18 @@ void GlobalWriter::stage(UpdateOp update, Operation *before) {
   update.getSourceMutable().assign(kept);
 }
 
-/// Whether `writer` only brings the new value of `update` from a device.
+/// Whether `writer` only brings the new value of `update` from a device, or to
+/// it.
 static bool isOwnCopy(Operation *writer, UpdateOp update) {
   auto copy = dyn_cast_or_null<CopyOp>(writer);
-  return copy && !copy.getSource().getType().isOnHost() &&
+  return copy &&
+         copy.getSource().getType().isOnHost() !=
+             copy.getTarget().getType().isOnHost() &&
          llvm::range_size(update.getSource().getUsers()) == 2;
 }
 
 /// Copies the new value at the end of the list, in the copy's place that has
-/// brought it from a device, if that has done so for this alone.
+/// brought it to where the global rests, if that has done so for this alone.
 void GlobalWriter::copy(UpdateOp update) {
   auto builder = OpBuilder::atBlockEnd(&program_.getBody().front());
   auto value =
@@ -214,6 +228,7 @@ void GlobalWriter::run() {
 }
 
 void WriteGlobalsPass::runOnOperation() {
+  llvm::StringSet<> updated = updatedGlobals(getOperation());
   llvm::MapVector<StringRef, SmallVector<ProgramOp>> entries;
   for (auto program : getOperation().getOps<ProgramOp>()) {
     entries[program.getEntry()].push_back(program);
@@ -224,11 +239,16 @@ void WriteGlobalsPass::runOnOperation() {
     });
     for (ProgramOp program : programs) {
       if (updates) {
-        GlobalWriter writer(program, /*commitsLast=*/programs.size() > 1);
+        GlobalWriter writer(program, updated, device_,
+                            /*commitsLast=*/programs.size() > 1);
         writer.run();
         numInPlace += writer.numInPlace;
         numCopied += writer.numCopied;
       }
     }
   }
+}
+
+std::unique_ptr<Pass> divisi::createWriteGlobals(const DeviceTarget &device) {
+  return std::make_unique<WriteGlobalsPass>(device.backend);
 }

@@ -114,8 +114,7 @@ Status BufferReader::checkWhere(const pb::Buffer &message,
   }
   case pb::Buffer::kGlobal:
   case pb::Buffer::kNewGlobal: {
-    uint32_t global =
-        message.has_global() ? message.global() : message.new_global();
+    uint32_t global = *globalOf(message);
     if (global >= resolved_.globals.size()) {
       return invalid("global ", global, " of ", resolved_.globals.size());
     }
@@ -155,7 +154,7 @@ Status BufferReader::checkSpace(const pb::Buffer &message) const {
     return invalid("memory space ", message.space(), " of ", spaces + 1);
   }
   if (message.space() != hostSpaceNumber && !message.has_arena_offset() &&
-      !message.has_global() && !(message.has_input() && entry_.isBody())) {
+      !globalOf(message) && !(message.has_input() && entry_.isBody())) {
     return invalid("it is in memory space '",
                    nameOfSpace(*resolved_.manifest, message.space()),
                    "', where only arenas, globals and inputs of bodies are");

@@ -198,20 +198,35 @@ static void markUpdated(ResolvedManifest &resolved) {
   }
 }
 
-/// Only the host's bytes of a global are ever written.
-static Status checkCopies(const ResolvedManifest &resolved) {
+std::optional<uint32_t> divisi::rt::globalOf(const pb::Buffer &buffer) {
+  return buffer.has_global()       ? std::optional(buffer.global())
+         : buffer.has_new_global() ? std::optional(buffer.new_global())
+                                   : std::nullopt;
+}
+
+/// A global that is updated has one place on a rank: all programs find it in
+/// one memory space.
+static Status findStates(ResolvedManifest &resolved) {
+  std::vector<bool> isFound(resolved.globals.size());
+  resolved.stateSpaces.assign(resolved.globals.size(), hostSpaceNumber);
   for (const ResolvedEntry &entry : resolved.entries) {
     for (const ResolvedProgram &program : entry.programs) {
       for (const pb::Buffer &buffer : program.message->buffers()) {
-        if (buffer.has_global() && buffer.space() != hostSpaceNumber &&
-            resolved.isUpdated[buffer.global()]) {
-          return invalid(
-              "entry '", entry.message->name(), "' reads a copy of global '",
-              resolved.manifest->globals(static_cast<int>(buffer.global()))
-                  .name(),
-              "', which is updated, in memory space '",
-              nameOfSpace(*resolved.manifest, buffer.space()), "'");
+        std::optional<uint32_t> global = globalOf(buffer);
+        if (!global || !resolved.isUpdated[*global]) {
+          continue;
         }
+        uint32_t &space = resolved.stateSpaces[*global];
+        if (isFound[*global] && space != buffer.space()) {
+          const pb::Manifest &manifest = *resolved.manifest;
+          return invalid("entry '", entry.message->name(), "' has global '",
+                         manifest.globals(static_cast<int>(*global)).name(),
+                         "', which is updated, in memory space '",
+                         nameOfSpace(manifest, buffer.space()), "', expected '",
+                         nameOfSpace(manifest, space), "', where it lies");
+        }
+        space = buffer.space();
+        isFound[*global] = true;
       }
     }
   }
@@ -268,7 +283,7 @@ static Status readManifest(ResolvedManifest &resolved) {
     }
   }
   markUpdated(resolved);
-  return checkCopies(resolved);
+  return findStates(resolved);
 }
 
 Expected<std::unique_ptr<ResolvedManifest>>

@@ -94,6 +94,8 @@ inline constexpr uint32_t computeQueue = 0, copyQueue = 1,
 /// The memory space of the host, as buffers and calls number them; those of
 /// Manifest.spaces follow.
 inline constexpr uint32_t hostSpaceNumber = 0;
+/// The global whose old or new value `buffer` is; nothing if it is of none.
+std::optional<uint32_t> globalOf(const artifact::Buffer &buffer);
 
 /// The name of a memory space.
 std::string_view nameOfSpace(const artifact::Manifest &manifest,
@@ -136,9 +138,9 @@ struct ResolvedProgram {
   }
   /// The memory space in which it lies.
   uint32_t space(uint32_t buffer) const { return root(buffer).space(); }
-  /// Its bytes, in an arena, or of a global or an input that the program writes,
-  /// which both the old value and the new one have. Nothing for what is only
-  /// read: other inputs and globals.
+  /// Its bytes, in an arena, or of a global or an input that the program
+  /// writes, which both the old value and the new one have. Nothing for what is
+  /// only read: other inputs and globals.
   std::optional<Range> range(uint32_t buffer) const;
   /// `bytes 0 to 64 of the arena`: where `range` is, for messages.
   std::string describe(Range range, const artifact::Manifest &manifest) const;
@@ -172,8 +174,10 @@ struct ResolvedManifest {
   std::vector<ResolvedOperator> operators; ///< By number.
   std::vector<const Placement *> globals;  ///< By number.
   std::vector<bool> isUpdated;             ///< Per global: by some entry.
-  std::vector<ResolvedEntry> entries;      ///< By number.
-  std::vector<uint32_t> depths; ///< Per entry: in how many loops it is.
+  /// Per global: where it lies, if it is updated; 0 if not.
+  std::vector<uint32_t> stateSpaces;
+  std::vector<ResolvedEntry> entries; ///< By number.
+  std::vector<uint32_t> depths;       ///< Per entry: in how many loops it is.
 
   /// What `call` computes.
   const ResolvedOperator &operatorOf(const artifact::Call &call) const {
@@ -182,6 +186,11 @@ struct ResolvedManifest {
   /// The same, as its name.
   const std::string &nameOf(const artifact::Call &call) const {
     return operatorOf(call).message->op();
+  }
+
+  /// Whether some entry updates `global`, which lies with the host.
+  bool isHostState(size_t global) const {
+    return isUpdated[global] && stateSpaces[global] == hostSpaceNumber;
   }
 
   /// Computes the placement of tensor number `tensor`, once.

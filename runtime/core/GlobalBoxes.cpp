@@ -198,6 +198,9 @@ Status GlobalBoxes::loadGlobal(size_t index, SharedBoxes &shared,
     }
     held = states_.emplace_back(std::make_unique<HeldBox>()).get();
     held->isState = true;
+    if (!resolved_->isHostState(index)) {
+      continue; // the rank's device has it
+    }
     if (Status status = makeCopy(index, box, *held); !status.isOk()) {
       return status;
     }

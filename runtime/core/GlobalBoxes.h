@@ -24,8 +24,8 @@ struct HeldBox {
   const std::byte *data = nullptr; ///< Of `copy`, or null.
   Pages copy;                      ///< Dense.
   int64_t readers = 0;             ///< Of all ranks and sessions.
-  bool isState = false;            ///< An entry updates it: `copy` stays.
-  PackedForms forms;               ///< What kernels have made of it.
+  bool isState = false; ///< An entry updates it: what is there stays.
+  PackedForms forms;    ///< What kernels have made of it.
 };
 
 /// The boxes of globals that no entry updates, which all sessions of an
@@ -56,7 +56,8 @@ private:
 /// Each rank's box of each global, for one session: copied from the file when
 /// somebody wants it, and checked on the way, once for all ranks and sessions
 /// that hold the same; let go when nobody wants it any more. A global that an
-/// entry updates has memory of its own on every rank of every session.
+/// entry updates has memory of its own on every rank of every session: here if
+/// it lies with the host, else in the rank's part of a memory space.
 class GlobalBoxes {
 public:
   /// Of `ranks`, ascending. What it refers to outlives the result.
@@ -70,7 +71,8 @@ public:
   /// Lets go of what its readers have not.
   ~GlobalBoxes();
 
-  /// Gives the globals that an entry updates the values of the file again.
+  /// Gives the globals that an entry updates, and that lie with the host, the
+  /// values of the file again.
   Status reload();
 
   /// Brings the rank's box to memory for one more reader. Fails with Device
@@ -91,7 +93,8 @@ public:
     const HeldBox *held = held_[global][rank].box;
     return held ? held->data : nullptr;
   }
-  /// The same for a global that an entry updates, acquired or not.
+  /// The same for a global that an entry updates, acquired or not; null if it
+  /// lies with a device.
   std::byte *mutableData(size_t global, uint32_t rank) {
     return const_cast<std::byte *>(data(global, rank));
   }

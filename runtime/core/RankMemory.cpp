@@ -38,7 +38,7 @@ void divisi::rt::countWeights(const ResolvedManifest &resolved, uint32_t number,
   for (size_t i = 0; i < resolved.globals.size(); ++i) {
     const Placement &global = *resolved.globals[i];
     auto position = resolved.grids[global.grid].positionOf(number);
-    if (position && (resolved.isUpdated[i] || globals.contains(i))) {
+    if (position && (resolved.isHostState(i) || globals.contains(i))) {
       rank.weights += global.bytes(*position);
     }
   }

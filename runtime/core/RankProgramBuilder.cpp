@@ -25,6 +25,11 @@ std::byte *RankProgramBuilder::arena(uint32_t space) const {
                            : (*context_.spaces)[space].arena->data();
 }
 
+std::byte *RankProgramBuilder::globalOnDevice(uint32_t space,
+                                              uint32_t global) const {
+  return (*context_.spaces)[space].globals.at(global)->data();
+}
+
 const std::byte *RankProgramBuilder::bringGlobal(uint32_t global) {
   Status status = context_.globals->acquire(global, context_.rank);
   if (!status.isOk()) {
@@ -51,14 +56,15 @@ const void *RankProgramBuilder::addressOfRoot(const pb::Buffer &root) {
     if (onlyCounts()) {
       return &context_; // any address: there are no bytes yet
     }
-    if (root.space() != hostSpaceNumber) {
-      return (*context_.spaces)[root.space()].globals.at(root.global())->data();
-    }
-    return bringGlobal(root.global());
+    return root.space() != hostSpaceNumber
+               ? globalOnDevice(root.space(), root.global())
+               : bringGlobal(root.global());
   case pb::Buffer::kNewGlobal:
     return onlyCounts() ? nullptr
-                        : context_.globals->mutableData(root.new_global(),
-                                                        context_.rank);
+           : root.space() != hostSpaceNumber
+               ? globalOnDevice(root.space(), root.new_global())
+               : context_.globals->mutableData(root.new_global(),
+                                               context_.rank);
   default:
     return nullptr; // an input: bind() knows
   }

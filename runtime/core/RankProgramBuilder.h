@@ -124,6 +124,7 @@ private:
                 bool &isNothing) const;
   std::optional<KernelCode> codeOf(const artifact::Call &call) const;
   std::optional<KernelCode> fallbackOf(const artifact::Call &call) const;
+  std::byte *globalOnDevice(uint32_t space, uint32_t global) const;
   const std::byte *bringGlobal(uint32_t global);
   Constant borrow(uint32_t buffer);
   bool hasRoom(const artifact::Call &call, const KernelQuery &query) const;

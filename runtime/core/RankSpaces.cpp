@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/RankSpaces.h"
+#include "runtime/core/GlobalCopier.h"
 
 #include <algorithm>
-#include <thread>
-#include <utility>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -54,14 +53,11 @@ int64_t SpacePlan::stepBytes(uint32_t space) const {
   return bytes;
 }
 
-/// How much of a global is on its way to a device in one piece; there are two.
-static constexpr int64_t mostPieceBytes = 8 << 20;
-
 int64_t SpacePlan::stagingBytes() const {
   int64_t piece = 0;
   for (size_t space = 1; space < globals.size(); ++space) {
     for (const auto &[global, copied] : globals[space]) {
-      piece = std::max(piece, std::min(copied, mostPieceBytes));
+      piece = std::max(piece, std::min(copied, mostGlobalPiece));
     }
   }
   return 2 * piece;
@@ -80,8 +76,8 @@ static void addSent(const ResolvedProgram &program,
                    instruction.loop().given().end());
   }
   for (uint32_t buffer : buffers) {
-    if (program.root(buffer).has_global()) {
-      sent.insert(program.root(buffer).global());
+    if (std::optional<uint32_t> global = globalOf(program.root(buffer))) {
+      sent.insert(*global);
     }
   }
 }
@@ -107,135 +103,17 @@ SpacePlan divisi::rt::planSpaces(const ResolvedManifest &resolved,
           std::max(plan.arenas[space], arenaBytes(program, space));
     }
     for (const pb::Buffer &buffer : program.buffers()) {
-      if (!buffer.has_global()) {
+      std::optional<uint32_t> global = globalOf(buffer);
+      if (!global) {
         continue;
       }
-      const Placement &at = *resolved.globals[buffer.global()];
+      const Placement &at = *resolved.globals[*global];
       if (auto position = resolved.grids[at.grid].positionOf(rank)) {
-        plan.globals[buffer.space()][buffer.global()] = at.bytes(*position);
+        plan.globals[buffer.space()][*global] = at.bytes(*position);
       }
     }
   }
   return plan;
-}
-
-Status divisi::rt::finish(Device &device, DeviceEvent &event,
-                          const std::function<Status()> &check) {
-  Status status;
-  while (status.isOk()) {
-    Expected<bool> isReached = device.poll(event);
-    if (!isReached || *isReached) {
-      return isReached.status();
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-    status = check ? check() : status;
-  }
-  return status;
-}
-
-namespace {
-
-/// Brings a rank's boxes of globals to a device, piece by piece, through pinned
-/// memory: while one piece is on its way, the next is read from the file.
-class GlobalCopier {
-public:
-  GlobalCopier(GlobalBoxes &globals, uint32_t rank, Device &device)
-      : globals_(globals), rank_(rank), device_(device) {}
-  /// All `bytes` of the rank's box, to `to`; they may still be on their way.
-  Status copy(uint32_t global, int64_t bytes, std::byte *to);
-  /// Until all have come.
-  Status finish();
-
-private:
-  struct Piece {
-    std::unique_ptr<DeviceMemory> memory;
-    std::unique_ptr<DeviceEvent> sent;
-    bool isOnItsWay = false;
-  };
-
-  Status begin(int64_t bytes);
-  Status await(Piece &piece);
-  Status send(Piece &piece, int64_t bytes, std::byte *to);
-
-  GlobalBoxes &globals_;
-  uint32_t rank_;
-  Device &device_;
-  Piece pieces_[2];
-  std::unique_ptr<DeviceQueue> queue_; ///< Before its pieces go.
-  size_t next_ = 0;
-};
-
-} // namespace
-
-/// Makes room for pieces of a box of that size.
-Status GlobalCopier::begin(int64_t bytes) {
-  int64_t wanted = std::min(bytes, mostPieceBytes);
-  if (!queue_) {
-    auto queue = device_.makeQueue();
-    if (!queue) {
-      return queue.status();
-    }
-    queue_ = std::move(*queue);
-  }
-  for (Piece &piece : pieces_) {
-    Status status = await(piece);
-    if (!piece.sent && status.isOk()) {
-      auto event = device_.makeEvent();
-      status = event.status();
-      piece.sent = event ? std::move(*event) : nullptr;
-    }
-    if (status.isOk() && (!piece.memory || piece.memory->size() < wanted)) {
-      auto memory = device_.allocateHost(wanted);
-      status = memory.status();
-      piece.memory = memory ? std::move(*memory) : nullptr;
-    }
-    if (!status.isOk()) {
-      return status;
-    }
-  }
-  return {};
-}
-
-Status GlobalCopier::await(Piece &piece) {
-  bool waits = std::exchange(piece.isOnItsWay, false);
-  return waits ? divisi::rt::finish(device_, *piece.sent) : Status();
-}
-
-Status GlobalCopier::send(Piece &piece, int64_t bytes, std::byte *to) {
-  Box all{{0}, {bytes}};
-  Status status = device_.copyBox(queue_.get(), BoxCopy(1, all, all, all),
-                                  piece.memory->data(), to);
-  if (device_.isImmediate() || !status.isOk()) {
-    return status;
-  }
-  piece.isOnItsWay = true;
-  return device_.record(*queue_, *piece.sent);
-}
-
-Status GlobalCopier::copy(uint32_t global, int64_t bytes, std::byte *to) {
-  bool fits = pieces_[0].memory &&
-              pieces_[0].memory->size() >= std::min(bytes, mostPieceBytes);
-  Status status = fits ? Status() : begin(bytes);
-  for (int64_t at = 0; at < bytes && status.isOk();) {
-    Piece &piece = pieces_[next_++ % 2];
-    status = await(piece);
-    int64_t count = std::min(bytes - at, piece.memory->size());
-    if (status.isOk()) {
-      status =
-          globals_.readPart(global, rank_, at, count, piece.memory->data());
-    }
-    if (status.isOk()) {
-      status = send(piece, count, to + at);
-    }
-    at += count;
-  }
-  return status;
-}
-
-Status GlobalCopier::finish() {
-  Status status = await(pieces_[0]);
-  Status other = await(pieces_[1]);
-  return status.isOk() ? other : status;
 }
 
 namespace {
@@ -350,6 +228,28 @@ Status GlobalsToDevice::copyAll(uint32_t number, RankSpace &space) const {
     }
   }
   return status;
+}
+
+Status divisi::rt::reloadStates(const ResolvedManifest &resolved, uint32_t rank,
+                                GlobalBoxes &globals,
+                                const RankSpaces &spaces) {
+  for (size_t i = hostSpaceNumber + 1; i < spaces.size(); ++i) {
+    if (!spaces[i].device) {
+      continue;
+    }
+    GlobalCopier copier(globals, rank, *spaces[i].device);
+    Status status;
+    for (const auto &[global, memory] : spaces[i].globals) {
+      if (status.isOk() && resolved.isUpdated[global] && memory->size() != 0) {
+        status = copier.copy(global, memory->size(), memory->data());
+      }
+    }
+    Status last = copier.finish();
+    if (!status.isOk() || !last.isOk()) {
+      return status.isOk() ? last : status;
+    }
+  }
+  return {};
 }
 
 bool divisi::rt::hasQueuedSteps(const ResolvedManifest &resolved,

@@ -80,6 +80,11 @@ Expected<RankSpaces> makeRankSpaces(const ResolvedManifest &resolved,
                                     const DeviceFactory &devices,
                                     const StepMemory &allocate);
 
+/// Gives the globals that an entry updates, and that lie with the rank's
+/// devices, the values of the file again. Fails as makeRankSpaces does.
+Status reloadStates(const ResolvedManifest &resolved, uint32_t rank,
+                    GlobalBoxes &globals, const RankSpaces &spaces);
+
 /// Blocks until `event` has been reached, or `check`, which is asked again and
 /// again, fails.
 Status finish(Device &device, DeviceEvent &event,

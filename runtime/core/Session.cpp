@@ -158,6 +158,7 @@ Status Session::Impl::run(size_t entry, std::span<const TensorArgument> inputs,
                                               {outputs.begin(), outputs.end()},
                                               std::move(kept)});
   lastEntry = entry;
+  stateCopy = {};
   beginRun();
   for (auto &[rank, steps] : lastSteps) {
     steps.beginRun();
@@ -300,16 +301,43 @@ std::vector<StateBox> Session::stateBoxes() const {
   return all;
 }
 
+/// Lets `room` have as many bytes at least, whatever is in them.
+static Status makeRoom(AlignedBytes &room, int64_t bytes) {
+  if (room.size() >= bytes) {
+    return {};
+  }
+  room = {}; // first, not both at once
+  auto made = AlignedBytes::allocate(bytes);
+  if (made) {
+    room = std::move(*made);
+  }
+  return made.status();
+}
+
+Expected<std::span<const std::byte>> Session::Impl::readState(size_t global,
+                                                              uint32_t rank) {
+  RankState state = stateOf(global, rank);
+  if (!state.device) {
+    return std::span<const std::byte>(state.data, size_t(state.bytes));
+  }
+  Status status = makeRoom(stateCopy, state.bytes);
+  if (status.isOk()) {
+    status = state.read(stateCopy.data());
+  }
+  if (!status.isOk()) {
+    return status.in("global '" + artifact.globals[global].value.name + "'");
+  }
+  return std::span<const std::byte>(stateCopy.data(), size_t(state.bytes));
+}
+
 Expected<std::span<const std::byte>>
 Session::readState(const StateBox &box) const {
   if (Status status = impl_->checkState(); !status.isOk()) {
     return status;
   }
-  const Placement &placement = *impl_->resolved->globals[box.global];
   for (uint32_t rank : box.ranks) {
     if (std::ranges::binary_search(impl_->localRanks, rank)) {
-      int64_t bytes = box.box.count() * byteWidth(placement.type);
-      return std::span(impl_->globals.data(box.global, rank), size_t(bytes));
+      return impl_->readState(box.global, rank);
     }
   }
   return makeError(ExitCode::Usage, "global '",
@@ -317,30 +345,45 @@ Session::readState(const StateBox &box) const {
                    "' lies partly on ranks of other sessions");
 }
 
-Status Session::loadState(const ReadState &read) {
+/// Lets `readInto` write `box`, which `to` is to have: where that lies, or in
+/// `room` first. Where the host has it then is `read`.
+static Status readBox(const Session::ReadState &readInto, const StateBox &box,
+                      const RankState &to, AlignedBytes &room,
+                      std::span<std::byte> &read) {
+  read = std::span(to.data, size_t(to.bytes));
+  if (!to.device) {
+    return readInto(box, read);
+  }
+  Status status = makeRoom(room, to.bytes);
+  if (status.isOk()) {
+    read = room.span().first(size_t(to.bytes));
+    status = readInto(box, read);
+  }
+  return status.isOk() ? to.write(read.data()) : status;
+}
+
+Status Session::loadState(const ReadState &readInto) {
   Status status = impl_->checkAlive();
   if (!status.isOk()) {
     return status;
   }
   impl_->stateIsLost = true;
+  AlignedBytes room; // for what goes on to a device
   for (const StateBox &box : stateBoxes()) {
-    const Placement &placement = *impl_->resolved->globals[box.global];
-    int64_t bytes = box.box.count() * byteWidth(placement.type);
-    const std::byte *first = nullptr;
+    std::span<std::byte> read;
     for (uint32_t rank : box.ranks) {
       if (!std::ranges::binary_search(impl_->localRanks, rank)) {
         continue;
       }
-      std::byte *to = impl_->globals.mutableData(box.global, rank);
-      if (first) {
-        std::memcpy(to, first, size_t(bytes));
-        continue;
+      RankState to = impl_->stateOf(box.global, rank);
+      if (!read.empty()) {
+        status = to.write(read.data());
+      } else {
+        status = readBox(readInto, box, to, room, read);
       }
-      status = read(box, std::span(to, size_t(bytes)));
       if (!status.isOk()) {
         return status;
       }
-      first = to;
     }
   }
   impl_->stateIsLost = false;
@@ -350,8 +393,14 @@ Status Session::loadState(const ReadState &read) {
 Status Session::reloadState() {
   Status status = impl_->checkAlive();
   if (status.isOk()) {
+    impl_->stateIsLost = true;
     status = impl_->globals.reload();
-    impl_->stateIsLost &= !status.isOk();
+    for (uint32_t rank : impl_->localRanks) {
+      status = status.isOk() ? reloadStates(*impl_->resolved, rank,
+                                            impl_->globals, impl_->spaces[rank])
+                             : status;
+    }
+    impl_->stateIsLost = !status.isOk();
   }
   return status;
 }

@@ -13,6 +13,7 @@
 #include "runtime/core/GlobalBoxes.h"
 #include "runtime/core/LoadedArtifactImpl.h"
 #include "runtime/core/RankProgram.h"
+#include "runtime/core/RankState.h"
 #include "runtime/core/RankThreads.h"
 
 namespace divisi::rt {
@@ -50,6 +51,13 @@ struct Session::Impl {
   std::vector<std::optional<Box>>
   boxesOf(const Placement &placement, std::span<const uint32_t> ranks) const;
 
+  /// The box of a global that an entry updates, of a local rank.
+  RankState stateOf(size_t global, uint32_t rank) {
+    return rt::stateOf(*resolved, globals, spaces[rank], global, rank);
+  }
+  /// Its bytes with the host: there already, or in `stateCopy` from now on.
+  Expected<std::span<const std::byte>> readState(size_t global, uint32_t rank);
+
   /// What each rank's program of the entry answers; without one: nothing.
   template <typename Query>
   auto askRanks(const EntryInfo *entry, Query query) const;
@@ -63,6 +71,7 @@ struct Session::Impl {
   std::shared_ptr<Communicator> communicator; ///< Between all ranks.
   std::vector<EntryInfo> entries; ///< As Session::entries lists them.
   std::vector<RankSpaces> spaces; ///< By rank; empty of those not local.
+  AlignedBytes stateCopy;         ///< Of a box of a device, until the next run.
   std::map<uint32_t, LastSteps> lastSteps; ///< By local rank.
   /// [entry][rank]; null where a rank has no program, or is not local.
   std::vector<std::vector<std::unique_ptr<RankProgram>>> programs;

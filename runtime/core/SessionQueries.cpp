@@ -252,6 +252,14 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
     }
     for (const Fetch &fetch : fetches) {
       uint32_t owner = grid.devices[fetch.owner];
+      if (resolved.isUpdated[i]) {
+        auto bytes = impl_->readState(i, owner);
+        if (!bytes) {
+          return bytes.status();
+        }
+        fetch.copy.run(bytes->data(), tensor->data());
+        continue;
+      }
       if (Status status = impl_->globals.acquire(i, owner); !status.isOk()) {
         return status;
       }

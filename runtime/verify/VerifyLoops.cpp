@@ -298,11 +298,10 @@ Status divisi::rt::checkBody(const ResolvedManifest &resolved,
     for (const pb::Buffer &buffer : program.message->buffers()) {
       if (buffer.has_new_global() ||
           (buffer.has_global() && resolved.isUpdated[buffer.global()])) {
-        uint32_t global =
-            buffer.has_global() ? buffer.global() : buffer.new_global();
         return invalid(
             "a body touches global '",
-            resolved.manifest->globals(static_cast<int>(global)).name(),
+            resolved.manifest->globals(static_cast<int>(*globalOf(buffer)))
+                .name(),
             "', which some entry writes");
       }
     }

@@ -63,12 +63,104 @@ static uint64_t tagOf(InstructionInterface op) {
   return transfer ? transfer.getTag() : mlir::cast<CollectiveOp>(op).getTag();
 }
 
+/// Takes states off the device, beginning with all on it, until each of them is
+/// copied less often than it would be with the host.
+std::vector<CopyCounter> CopyCounter::ofEntry(mlir::ModuleOp module,
+                                              llvm::StringRef entry,
+                                              const std::set<std::string> &ops,
+                                              bool isReached) {
+  States states;
+  llvm::StringSet<> updated = updatedGlobals(module);
+  for (llvm::StringRef name : updated.keys()) {
+    states.insert(name.str());
+  }
+  while (true) {
+    auto counters = ofEntry(module, entry, ops, isReached, states);
+    StateCounts counts;
+    for (const CopyCounter &counter : counters) {
+      counter.countStates(counts);
+    }
+    size_t known = states.size();
+    for (const auto &[name, copies] : counts) {
+      auto [steps, others] = copies;
+      int64_t spared = steps.toDevice - steps.toHost;
+      spared = spared == 0 ? others.toDevice - others.toHost : spared;
+      if (spared <= 0) {
+        states.erase(name);
+      }
+    }
+    if (states.size() == known) {
+      return counters;
+    }
+  }
+}
+
+/// As `toDevice` what is copied of a state that rests with the host, as
+/// `toHost` what is of one that rests on the device. A step is who reads and
+/// updates it.
+void CopyCounter::countStates(StateCounts &counts) const {
+  std::set<std::string> read, made;
+  StateCounts own;
+  for (mlir::Operation &op : ProgramOp(program_).getBody().front()) {
+    if (auto global = mlir::dyn_cast<GlobalOp>(op);
+        global && updated_.contains(global.getGlobal())) {
+      read.insert(global.getGlobal().str());
+      Counted &copies = own[global.getGlobal().str()].first;
+      copies.toDevice += isWanted(global.getBuffer());
+      copies.toHost += isWantedByHost(global.getBuffer());
+    }
+    if (auto update = mlir::dyn_cast<UpdateOp>(op)) {
+      made.insert(update.getGlobal().str());
+      mlir::Value source = madeFrom(update.getSource());
+      Counted &copies = own[update.getGlobal().str()].first;
+      if (!isAtHand(source) && !source.getDefiningOp<GlobalOp>()) {
+        ++(isMadeThere(source) ? copies.toDevice : copies.toHost);
+      }
+    }
+  }
+  for (auto &[name, copies] : own) {
+    auto &[steps, others] = counts[name];
+    bool isStep = read.contains(name) && made.contains(name);
+    Counted &all = isStep ? steps : others;
+    all.toDevice += copies.first.toDevice;
+    all.toHost += copies.first.toHost;
+  }
+}
+
+/// Whether it is read with the host, or what is moved from it.
+bool CopyCounter::isWantedByHost(mlir::Value buffer) const {
+  std::vector<mlir::OpOperand *> readers;
+  collectReaders(buffer, readers);
+  return llvm::any_of(readers, [&](mlir::OpOperand *use) {
+    auto op = mlir::cast<InstructionInterface>(use->getOwner());
+    return isMove(op) ? llvm::any_of(
+                            op.getWrites(),
+                            [&](mlir::Value to) { return isWantedByHost(to); })
+                      : !hasThere(*use);
+  });
+}
+
+/// The root of what it was before it was moved.
+mlir::Value CopyCounter::madeFrom(mlir::Value buffer) const {
+  mlir::Value made = rootOf(buffer);
+  auto writer =
+      mlir::dyn_cast_or_null<InstructionInterface>(writerOf_.lookup(made));
+  while (writer && isMove(writer) && !writer.getReads().empty() &&
+         (mlir::isa<CallOp>(writer) || mayMoveThere(writer))) {
+    made = rootOf(writer.getReads()[0]);
+    writer =
+        mlir::dyn_cast_or_null<InstructionInterface>(writerOf_.lookup(made));
+  }
+  return made;
+}
+
 /// Takes collectives off the device, beginning with all on it, until nobody
 /// gives one from elsewhere.
 std::vector<CopyCounter> CopyCounter::ofEntry(mlir::ModuleOp module,
                                               llvm::StringRef entry,
                                               const std::set<std::string> &ops,
-                                              bool isReached) {
+                                              bool isReached,
+                                              const States &states) {
   std::vector<CopyCounter> counters;
   std::set<uint64_t> there;
   auto symbol = mlir::cast<EntryOp>(module.lookupSymbol(entry));
@@ -76,9 +168,10 @@ std::vector<CopyCounter> CopyCounter::ofEntry(mlir::ModuleOp module,
   for (auto program : module.getOps<ProgramOp>()) {
     if (program.getEntry() == entry) {
       CopyCounter &counter = counters.emplace_back(program, ops);
+      counter.states_ = states;
       for (auto loop : program.getBody().getOps<LoopOp>()) {
         counter.bodies_[loop.getBody().str()] =
-            ofEntry(module, loop.getBody(), ops, isReached);
+            ofEntry(module, loop.getBody(), ops, isReached, states);
       }
       program.walk([&](InstructionInterface op) {
         if (isReached && op.getMeeting()) {
@@ -142,6 +235,9 @@ bool CopyCounter::hasThere(mlir::OpOperand &use) const {
     return output.getIndex() + 1 < inputs_.size() &&
            inputs_[output.getIndex() + 1];
   }
+  if (auto update = mlir::dyn_cast<UpdateOp>(use.getOwner())) {
+    return states_.contains(update.getGlobal().str());
+  }
   auto loop = mlir::dyn_cast<LoopOp>(use.getOwner());
   if (!loop) {
     return worksThere(use.getOwner());
@@ -156,6 +252,9 @@ bool CopyCounter::hasThere(mlir::OpOperand &use) const {
 bool CopyCounter::isMadeThere(mlir::Value root) const {
   if (auto input = root.getDefiningOp<InputOp>()) {
     return input.getIndex() < inputs_.size() && inputs_[input.getIndex()];
+  }
+  if (auto global = root.getDefiningOp<GlobalOp>()) {
+    return states_.contains(global.getGlobal().str());
   }
   mlir::Operation *writer = writerOf_.lookup(root);
   return writer && llvm::any_of(root.getUses(), [&](mlir::OpOperand &use) {
@@ -196,15 +295,7 @@ CopyCounter::Places CopyCounter::wantedInputs(size_t count) const {
   }
   wanted = read;
   for (auto output : ProgramOp(program_).getBody().getOps<OutputOp>()) {
-    mlir::Value made = rootOf(output.getSource());
-    auto writer =
-        mlir::dyn_cast_or_null<InstructionInterface>(writerOf_.lookup(made));
-    while (writer && isMove(writer) && !writer.getReads().empty() &&
-           (mlir::isa<CallOp>(writer) || mayMoveThere(writer))) {
-      made = rootOf(writer.getReads()[0]);
-      writer =
-          mlir::dyn_cast_or_null<InstructionInterface>(writerOf_.lookup(made));
-    }
+    mlir::Value made = madeFrom(output.getSource());
     auto input = made.getDefiningOp<InputOp>();
     if (output.getIndex() + 1 < count) {
       wanted[output.getIndex() + 1] =

@@ -30,9 +30,10 @@ struct Counted {
 class CopyCounter {
 public:
   CopyCounter(exec::ProgramOp program, const std::set<std::string> &ops);
-  /// Those of all programs of an entry, whose ranks meet in one space: that of
-  /// the device where it `isReached`, all who give have it there, and all who
-  /// take may.
+  /// Those of all programs of an entry, the only one of the module that is no
+  /// body, whose ranks meet in one space: that of the device where it
+  /// `isReached`, all who give have it there, and all who take may. A global
+  /// that is updated rests there if it is copied less often so.
   static std::vector<CopyCounter> ofEntry(mlir::ModuleOp module,
                                           llvm::StringRef entry,
                                           const std::set<std::string> &ops,
@@ -46,6 +47,18 @@ public:
 private:
   /// By input, whether it lies on the device.
   using Places = std::vector<bool>;
+  /// The names of globals.
+  using States = std::set<std::string>;
+
+  static std::vector<CopyCounter> ofEntry(mlir::ModuleOp module,
+                                          llvm::StringRef entry,
+                                          const std::set<std::string> &ops,
+                                          bool isReached, const States &states);
+  /// Of a global that is updated: those of steps, and those of others.
+  using StateCounts = std::map<std::string, std::pair<Counted, Counted>>;
+  void countStates(StateCounts &counts) const;
+  bool isWantedByHost(mlir::Value buffer) const;
+  mlir::Value madeFrom(mlir::Value buffer) const;
 
   bool isAtHand(mlir::Value root) const;
   bool worksThere(mlir::Operation *op) const;
@@ -60,6 +73,7 @@ private:
   exec::ProgramOp program_;
   const std::set<std::string> &ops_;
   Places inputs_; ///< Of a body.
+  States states_; ///< Updated, and on the device.
   /// The programs of the bodies that it runs.
   std::map<std::string, std::vector<CopyCounter>> bodies_;
   /// Collectives, by tag, that are done there.

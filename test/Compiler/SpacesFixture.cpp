@@ -320,10 +320,17 @@ Counted SpacesFixture::expectSameBits(const Names &ops, uint32_t seed,
       [&](std::string_view op) { return ops.contains(std::string(op)); });
   auto all = [](rt::DType, std::optional<rt::ReduceKind>) { return true; };
   Compilation compilation = lower({&backend, isReached ? +all : nullptr});
-  numHostCopies_ = 0;
+  numCopiesThere_ = 0;
   compilation.module().walk([&](CopyOp copy) {
-    numHostCopies_ += copy.getSource().getType() == copy.getTarget().getType();
+    numCopiesThere_ += copy.getSource().getType() == copy.getTarget().getType();
   });
+  std::set<std::string> states;
+  compilation.module().walk([&](NewGlobalOp global) {
+    if (!global.getBuffer().getType().isOnHost()) {
+      states.insert(global.getGlobal().str());
+    }
+  });
+  numStatesThere_ = int64_t(states.size());
   auto artifact = compilation.emitTemporary();
   Devices devices;
   for (uint32_t rank = 0; rank < host_->numRanks(); ++rank) {

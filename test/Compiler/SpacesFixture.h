@@ -52,8 +52,10 @@ protected:
   const Names &all() const { return all_; }
   const rt::Session &host() const { return *host_; }
   int64_t numUpdated() const;
-  /// Copies from the host to the host, of what was compiled last.
-  int64_t numHostCopies() const { return numHostCopies_; }
+  /// Copies from one space to the same, of what was compiled last.
+  int64_t numCopiesThere() const { return numCopiesThere_; }
+  /// The globals that it updates in the memory of devices.
+  int64_t numStatesThere() const { return numStatesThere_; }
   /// Collectives and transfers of all programs.
   int64_t numMeetings();
   /// How often a job on a device came before an earlier one.
@@ -81,7 +83,7 @@ private:
   std::unique_ptr<rt::Session> host_;
   std::vector<Results> expected_;
   int numOvertaken_ = 0;
-  int64_t numHostCopies_ = 0;
+  int64_t numCopiesThere_ = 0, numStatesThere_ = 0;
 };
 
 } // namespace divisi

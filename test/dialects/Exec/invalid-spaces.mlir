@@ -114,9 +114,9 @@ func.func @copy_between_devices(%x: !there, %y: !elsewhere) {
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
-func.func @global_written_there() {
-  // expected-error @below {{result #0 must be buffer in the memory of the host}}
-  %0 = exec.new_global @w : !there
+func.func @global_written_in_a_format() {
+  // expected-error @below {{result #0 must be buffer in row-major order}}
+  %0 = exec.new_global @w : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda" format "packed" of 32>
   return
 }
 
@@ -125,9 +125,11 @@ func.func @global_written_there() {
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
-func.func @update_from_a_device(%x: !there) {
-  // expected-error @below {{operand #0 must be buffer in the memory of the host}}
-  exec.update @w %x : !there
+!packed = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda" format "packed" of 32>
+
+func.func @update_by_what_has_a_format(%x: !packed) {
+  // expected-error @below {{operand #0 must be buffer in row-major order}}
+  exec.update @w %x : !packed
   return
 }
 

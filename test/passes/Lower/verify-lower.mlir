@@ -103,10 +103,10 @@ exec.program @p entry @forward ranks [0, 1] arena 64 {
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 exec.entry @forward inputs [] [] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 0 {
-  // expected-error @below {{has a copy in memory space 'cuda' of a global that is updated}}
   %0 = exec.global @w : !there
 }
 exec.entry @step inputs [] [] outputs [] []
 exec.program @q entry @step ranks [0, 1] arena 0 {
+  // expected-error @below {{is in memory space 'host', and 'cuda' has this global, which is updated, already}}
   %0 = exec.new_global @w : !shard
 }

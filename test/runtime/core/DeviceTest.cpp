@@ -371,8 +371,8 @@ TEST_F(DeviceTest, whatLiesInTheWrongSpaceIsRefused) {
       {"touches bytes 0 to 96 of the arena in memory space 'test' and may run "
        "at the same time as instruction 0",
        [](auto &, auto &p) { p.mutable_instructions(1)->clear_after(); }},
-      {"entry 'f' reads a copy of global 'w', which is updated, in memory "
-       "space 'test'",
+      {"entry 'f' has global 'w', which is updated, in memory space 'host', "
+       "expected 'test', where it lies",
        [](auto &m, auto &p) {
          pb::Buffer &written = *p.add_buffers();
          written = p.buffers(1);

@@ -243,20 +243,22 @@ public:
   /// the globals: the same in all sessions of an artifact.
   std::vector<StateBox> stateBoxes() const;
   /// The present bytes of one of them, row-major without gaps, until the next
-  /// run. Fails with Device as run() does, with Usage where no rank of the
-  /// session has it.
+  /// is read, or the next run. Those that lie with a device are copied from it.
+  /// Fails with Device as run() does, or where that fails, with Usage where no
+  /// rank of the session has it.
   Expected<std::span<const std::byte>> readState(const StateBox &box) const;
   /// Writes the bytes of a box.
   using ReadState =
       std::function<Status(const StateBox &box, std::span<std::byte> bytes)>;
   /// Gives every box of stateBoxes() that a rank of the session has the bytes
-  /// that `read` writes. Fails with Device if the session is dead, and as
-  /// `read` does: the state is then lost until all of it has been loaded.
+  /// that `read` writes. Fails with Device if the session is dead, or a device
+  /// cannot be given its bytes, and as `read` does: the state is then lost until all of it has been loaded.
   Status loadState(const ReadState &read);
 
   /// Gives every global that an entry updates the value that it had when the
-  /// artifact was opened. Fails with Device if the session is dead, with
-  /// Invalid if those bytes are damaged.
+  /// artifact was opened. Fails with Device if the session is dead, or a device
+  /// cannot be given them, with Invalid if those bytes are damaged: the state is
+  /// then lost.
   Status reloadState();
 
   /// Writes what the last run did, per rank and instruction, as Chrome's trace

@@ -1,0 +1,224 @@
+"""Globals that entries update lie in the memory of GPUs: steps copy what they are
+given and what they return, and what they make of states stays there. On emulated
+GPUs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from conftest import assert_close, load
+from cuda_test import GPU, _needs_emulator, emulator  # noqa: F401
+from onnx import TensorProto, helper, numpy_helper
+from programs_test import batch, forward, program
+from train_runs import (checkpoints, compile_classifier, losses, safetensors,
+                        state, train, write_data)
+
+__all__ = ["program"]
+ROOT = Path(__file__).resolve().parents[2]
+TRAIN = ["--train", "--loss", "cross_entropy", "--lr", "0.02"]
+STEPS = {
+    "sgd": ["--optimizer", "sgd", "--momentum", 0.9],
+    "adamw": ["--optimizer", "adamw", "--freeze", "shift"],
+    "clipped": ["--optimizer", "adamw", "--clip-norm", 0.5],
+    "accumulated": ["--optimizer", "adamw", "--micro-batches", 6,
+                    "--pipeline-parallel-size", 1],
+    "bf16": ["--optimizer", "adamw", "--precision", "bf16"],
+}
+
+
+def copies(divisi, artifact):
+    """Of each entry those between host and GPU, and what it is given and returns."""
+    report = json.loads(divisi("explain", artifact, "--json").out)
+    return ({own["entry"]: (own["copies"], own["bytes"])
+             for own in report.get("space_copies", [])}, report)
+
+
+def compile_both(divisi, step, devices):
+    compile_classifier(divisi, devices, "g.divisi", [*TRAIN, *STEPS[step], *GPU])
+    compile_classifier(divisi, devices, "h.divisi", [*TRAIN, *STEPS[step]])
+    write_data(divisi.path("data"))
+
+
+def states_at_end(divisi, artifact, steps, *flags, **options):
+    found = losses(divisi, "--steps", steps, "--seed", 5, "--checkpoint",
+                   f"{artifact}.states", *flags, artifact=artifact, **options)
+    return found, state(divisi.path(f"{artifact}.states/step-{steps:010}"))
+
+
+@pytest.mark.sample("step")
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("step", STEPS)
+def test_steps_copy_no_state_and_equal_those_of_the_host(divisi, step, devices):
+    compile_both(divisi, step, devices)
+    found, report = copies(divisi, "g.divisi")
+    ends = [t for t in report["tensors"]]
+    [(count, moved)] = found.values()
+    # A loop is told by the host how often it runs, and tells which time it is.
+    spare = 4 if step == "accumulated" else 0
+    assert len(ends) <= count <= len(ends) + spare, (count, ends)
+    host, at_host = states_at_end(divisi, "h.divisi", 5)
+    gpu, at_gpu = states_at_end(divisi, "g.divisi", 5, env=emulator(seed=3))
+    close = {"rtol": 2e-2, "atol": 2e-2} if step == "bf16" else {
+        "rtol": 1e-3, "atol": 2e-4}
+    np.testing.assert_allclose(list(gpu.values()), list(host.values()), **close)
+    assert at_host.keys() == at_gpu.keys() and at_gpu
+    for name, want in at_host.items():
+        np.testing.assert_allclose(at_gpu[name], want, err_msg=name, **close)
+
+
+def test_what_resumes_goes_on_as_if_nothing_were(divisi):
+    compile_both(divisi, "adamw", 2)
+    at = {"env": emulator(seed=1)}
+    whole, want = states_at_end(divisi, "g.divisi", 8, **at)
+    half = losses(divisi, "--steps", 5, "--seed", 5, "--save-every", 2,
+                  "--checkpoint", "cut", artifact="g.divisi", **at)
+    assert checkpoints(divisi, "cut") == [f"step-{n:010}" for n in (2, 4, 5)]
+    rest = losses(divisi, "--steps", 8, "--resume", "--checkpoint", "cut",
+                  artifact="g.divisi", **at)
+    assert {**half, **rest} == whole
+    got = state(divisi.path("cut/step-0000000008"))
+    assert all(np.array_equal(got[name], want[name]) for name in want)
+    # What a GPU has saved goes on with the host, and the other way round.
+    host = losses(divisi, "--steps", 9, "--resume", "--checkpoint", "cut",
+                  artifact="h.divisi")
+    np.testing.assert_allclose(
+        list(host.values()), list(losses(
+            divisi, "--steps", 9, "--resume", "--checkpoint", "g.divisi.states",
+            artifact="g.divisi", **at).values()), rtol=1e-3)
+
+
+def test_trained_weights_are_exported(divisi):
+    compile_both(divisi, "adamw", 1)
+    _, want = states_at_end(divisi, "g.divisi", 3, env=emulator())
+    divisi("export-weights", "g.divisi.states", "--model", "m.onnx", "-o", "w.safetensors")
+    got = safetensors(divisi.path("w.safetensors"))
+    moved = 0
+    for name, array in got.items():
+        if name in want:
+            assert np.array_equal(array, want[name]), name
+            moved += 1
+    assert moved > 0
+
+
+def test_a_step_that_fails_leaves_the_last_checkpoint(divisi):
+    """A launch far behind the load fails; what was saved before goes on."""
+    compile_both(divisi, "adamw", 1)
+    whole, _ = states_at_end(divisi, "g.divisi", 6, env=emulator())
+    result = train(divisi, "--steps", 6, "--seed", 5, "--save-every", 1,
+                   "--checkpoint", "cut", artifact="g.divisi", exits=9,
+                   env=emulator(fail_launch=60))
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in result.err
+    done = len(losses(divisi, "--steps", 6, "--resume", "--checkpoint", "cut",
+                      artifact="g.divisi", env=emulator()))
+    assert 0 < done < 6
+    got = state(divisi.path("cut/step-0000000006"))
+    want = state(divisi.path("g.divisi.states/step-0000000006"))
+    assert all(np.array_equal(got[name], want[name]) for name in want)
+
+
+def save_normalized(path):
+    """A batch norm in training mode, whose running statistics are states."""
+    random = np.random.default_rng(0)
+    draw = lambda *shape: random.standard_normal(shape).astype(np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("BatchNormalization",
+                         ["a", "scale", "shift", "mean", "var"],
+                         ["b", "new_mean", "new_var"], training_mode=1),
+        helper.make_node("Relu", ["b"], ["c"]),
+        helper.make_node("MatMul", ["c", "v"], ["logits"])]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT,
+                                                   [8, 6])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [8, 4])],
+        [numpy_helper.from_array(value, name) for name, value in
+         {"w": draw(6, 16), "scale": 1 + draw(16) / 9, "shift": draw(16) / 9,
+          "mean": draw(16) / 9, "var": 1 + draw(16) ** 2 / 9,
+          "v": draw(16, 4)}.items()])
+    onnx.save(helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_running_statistics_lie_there(divisi, devices):
+    save_normalized(divisi.path("m.onnx"))
+    write_data(divisi.path("data"))
+    flags = [*TRAIN, "--optimizer", "sgd", "--devices", devices]
+    divisi("compile", "m.onnx", *flags, "-o", "h.divisi")
+    divisi("compile", "m.onnx", *flags, *GPU, "-o", "g.divisi")
+    found, report = copies(divisi, "g.divisi")
+    [(count, _)] = found.values()
+    assert count == len(report["tensors"])
+    host, at_host = states_at_end(divisi, "h.divisi", 4)
+    gpu, at_gpu = states_at_end(divisi, "g.divisi", 4, env=emulator(seed=2))
+    np.testing.assert_allclose(list(gpu.values()), list(host.values()), rtol=1e-3)
+    assert any("mean" in name for name in at_gpu)
+    for name, want in at_host.items():
+        np.testing.assert_allclose(at_gpu[name], want, rtol=1e-3, atol=1e-4)
+
+
+# An entry that reads what another updates, and one that returns it.
+MORE_ENTRIES = """
+func.func @predict(%x: tensor<8x12xf32> {nn.name = "x"})
+    -> (tensor<8x6xf32> {nn.name = "y"}) {
+  %w1 = nn.read @w1 : tensor<12x16xf32>
+  %w2 = nn.read @w2 : tensor<16x6xf32>
+  %a = nn.matmul %x, %w1 {labels = "bi,ih->bh"}
+      : (tensor<8x12xf32>, tensor<12x16xf32>) -> tensor<8x16xf32>
+  %h = nn.relu %a : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %y = nn.matmul %h, %w2 {labels = "bh,ho->bo"}
+      : (tensor<8x16xf32>, tensor<16x6xf32>) -> tensor<8x6xf32>
+  return %y : tensor<8x6xf32>
+}
+func.func @weights() -> (tensor<16x6xf32> {nn.name = "w"}) {
+  %w2 = nn.read @w2 : tensor<16x6xf32>
+  return %w2 : tensor<16x6xf32>
+}
+"""
+SESSION = """
+import sys, json
+import numpy as np
+from divisi import Session, load
+data = np.load("in.npz")
+session = Session(load("g.divisi"))
+x, t = data["x"], data["t"]
+out = {"before": session.run({"x": x}, entry="predict")["y"]}
+for step in range(3):
+    out[f"loss{step}"] = session.run({"x": x, "t": t}, entry="train_step")["loss"]
+out["after"] = session.run({"x": x}, entry="predict")["y"]
+out["w"] = session.run({}, entry="weights")["w"]
+out.update({"state." + n: np.asarray(session.state[n]) for n in ("w1", "w2")})
+session.state.reset()
+out["again"] = session.run({"x": x}, entry="predict")["y"]
+np.savez("out.npz", **out)
+"""
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_entries_share_them(divisi, program, devices):
+    path = divisi.path(program("train_step.mlir"))
+    text = path.read_text().replace("x = 4", f"x = {devices}")
+    end = text.rstrip().rindex("}")
+    path.write_text(text[:end] + MORE_ENTRIES + text[end:])
+    divisi("compile", path, "--devices", devices, *GPU, "-o", "g.divisi")
+    found, _ = copies(divisi, "g.divisi")
+    assert {entry: count for entry, (count, _) in found.items()} == {
+        "train_step": 3, "predict": 2, "weights": 1}
+    x, t = batch(8)
+    np.savez(divisi.path("in.npz"), x=x, t=t)
+    run = subprocess.run(
+        [sys.executable, "-c", SESSION], cwd=divisi.folder, capture_output=True,
+        text=True, env={**emulator(seed=4), "PYTHONPATH": str(ROOT / "python")})
+    assert run.returncode == 0, run.stderr
+    got = load(divisi.path("out.npz"))
+    _, before = forward(x, program.w1, program.w2)
+    _, after = forward(x, got["state.w1"], got["state.w2"])
+    assert_close({n: got[n] for n in ("before", "after", "again")},
+                 {"before": before, "after": after, "again": before})
+    assert np.array_equal(got["w"], got["state.w2"])
+    assert not np.allclose(got["w"], program.w2)
+    assert got["loss2"] < got["loss0"]
