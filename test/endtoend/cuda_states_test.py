@@ -3,6 +3,7 @@ given and what they return, and what they make of states stays there. On emulate
 GPUs."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,14 +12,18 @@ import numpy as np
 import onnx
 import pytest
 from conftest import assert_close, load
-from cuda_test import GPU, _needs_emulator, emulator  # noqa: F401
+from cuda_test import (GPU, HAS_NCCL, _needs_emulator, emulator)  # noqa: F401
+from launched import needs_mpi
 from onnx import TensorProto, helper, numpy_helper
 from programs_test import batch, forward, program
+from states_test import (BATCH, DEPTH, EXTENTS, HEADS, LENGTH, STATES, Decoder,
+                         by_hand, tokens)
 from train_runs import (checkpoints, compile_classifier, losses, safetensors,
-                        state, train, write_data)
+                        save_classifier, state, train, write_data)
 
 __all__ = ["program"]
 ROOT = Path(__file__).resolve().parents[2]
+CACHE_SHAPE = (BATCH, HEADS, LENGTH, DEPTH)
 TRAIN = ["--train", "--loss", "cross_entropy", "--lr", "0.02"]
 STEPS = {
     "sgd": ["--optimizer", "sgd", "--momentum", 0.9],
@@ -44,9 +49,14 @@ def compile_both(divisi, step, devices):
 
 
 def states_at_end(divisi, artifact, steps, *flags, **options):
-    found = losses(divisi, "--steps", steps, "--seed", 5, "--checkpoint",
-                   f"{artifact}.states", *flags, artifact=artifact, **options)
-    return found, state(divisi.path(f"{artifact}.states/step-{steps:010}"))
+    """The losses, and all that is updated; no order of streams has a race."""
+    folder = f"{artifact}.states"
+    result = train(divisi, "--steps", steps, "--seed", 5, "--checkpoint", folder,
+                   "--json", *flags, artifact=artifact, **options)
+    assert "emulator: " not in result.err
+    lines = [json.loads(line) for line in result.out.splitlines()]
+    return ({line["step"]: line["loss"] for line in lines},
+            state(divisi.path(f"{folder}/step-{steps:010}")))
 
 
 @pytest.mark.sample("step")
@@ -68,6 +78,66 @@ def test_steps_copy_no_state_and_equal_those_of_the_host(divisi, step, devices):
     assert at_host.keys() == at_gpu.keys() and at_gpu
     for name, want in at_host.items():
         np.testing.assert_allclose(at_gpu[name], want, err_msg=name, **close)
+
+
+@pytest.mark.parametrize("plan", [
+    ("--mesh", 2, "--solver", "random", "--seed", 3),
+    ("--mesh", "2x2", "--solver", "random", "--seed", 4),
+    ("--mesh", 3, "--solver", "random", "--seed", 5)])
+@pytest.mark.sample("plan")
+def test_any_plan_gives_the_same_states(divisi, plan):
+    """States that rest in parts, and that GPUs gather; each interleaving has the
+    same bits."""
+    save_classifier(divisi.path("m.onnx"))
+    write_data(divisi.path("data"))
+    flags = ["m.onnx", *TRAIN, *STEPS["adamw"]]
+    divisi("compile", *flags, *plan, *GPU, "-o", "g.divisi")
+    divisi("compile", *flags, "--devices", 1, "-o", "h.divisi")
+    _, want = states_at_end(divisi, "h.divisi", 3)
+    runs = []
+    for seed in (1, 2):
+        _, got = states_at_end(divisi, "g.divisi", 3, env=emulator(seed=seed))
+        shutil.rmtree(divisi.path("g.divisi.states"))
+        runs.append(got)
+    for name, values in want.items():
+        np.testing.assert_allclose(runs[0][name], values, rtol=1e-3, atol=2e-4)
+        assert runs[0][name].tobytes() == runs[1][name].tobytes()
+
+
+@pytest.mark.skipif(not HAS_NCCL, reason="the build found no nccl.h")
+@needs_mpi
+def test_processes_keep_those_of_their_gpu(divisi):
+    """Each saves the boxes that its GPU has."""
+    compile_both(divisi, "adamw", 2)
+    one, want = states_at_end(divisi, "g.divisi", 3, env=emulator(seed=1))
+    shutil.rmtree(divisi.path("g.divisi.states"))
+    divisi.path("meeting").mkdir()
+    both, got = states_at_end(
+        divisi, "g.divisi", 3, "--launch", 2,
+        env=emulator(seed=1, nccl_folder=divisi.path("meeting")))
+    assert both == one
+    assert all(np.array_equal(got[name], want[name]) for name in want)
+
+
+@pytest.mark.parametrize("kind", ["scatter_nd", "where"])
+def test_caches_of_a_decoder_lie_there(divisi, kind):
+    """A step copies a token, its position, and what comes out."""
+    onnx.save(Decoder(kind).model, divisi.path("m.onnx"))
+    inputs = tokens()
+    np.savez(divisi.path("x.npz"), **inputs)
+    divisi("compile", "m.onnx", *EXTENTS, *STATES, "--devices", 1, *GPU, "-o",
+           "g.divisi")
+    found, _ = copies(divisi, "g.divisi")
+    assert [count for count, _ in found.values()] == [3]
+    err = divisi("run", "g.divisi", "--inputs", "x.npz", "--sequence",
+                 "--verbose", "-o", "y.npz", env=emulator(seed=2)).err
+    assert "emulator: " not in err
+    steps = [{name: value[i] for name, value in inputs.items()}
+             for i in range(len(inputs["x"]))]
+    assert_close(load(divisi.path("y.npz")),
+                 by_hand(Decoder(kind).model, steps, CACHE_SHAPE))
+    # Nobody else reads the old ones: a row is all that is written.
+    assert " and copies 0" in err
 
 
 def test_what_resumes_goes_on_as_if_nothing_were(divisi):

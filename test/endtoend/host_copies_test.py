@@ -5,6 +5,7 @@ import math
 
 import pytest
 from conftest import model
+from trained_models import Trained
 
 LAUNCH = 2000
 H100, ASSUMED = 5.54e10, 2.5e10  # as docs/rationale-cost.md states
@@ -65,6 +66,25 @@ def test_a_lowered_program_takes_what_was_planned(divisi, name):
     report = explained(divisi, model(name), "dgx-a100:2")
     assert all(kernel["backend"] == "cuda" for kernel in report["kernels"])
     assert report["plan"]["nanoseconds"] == report["predicted_nanoseconds"]
+
+
+@pytest.mark.sample("name")
+@pytest.mark.parametrize("devices", [1, 4])
+@pytest.mark.parametrize("name", ["gpt2", "bert"])
+def test_a_training_step_takes_what_was_planned(divisi, name, devices):
+    """No state is copied: weights and moments lie where they are updated."""
+    case = Trained(name, "adamw")
+    divisi("compile", case.onnx, *case.flags(), "--cluster",
+           f"dgx-h100:{devices}", "-o", "m.divisi")
+    report = json.loads(divisi("explain", "m.divisi", "--json").out)
+    (copies,) = report["space_copies"]
+    assert copies["copies"] == len(report["tensors"])
+    assert report["plan"]["nanoseconds"] == report["predicted_nanoseconds"]
+    # What a device holds of states is its own memory alone.
+    held = report["memory"]["per_device"]
+    assert all(device["weight_bytes"] == 0 for device in held)
+    assert sum(device["own_bytes"] for device in held) >= sum(
+        math.prod(each["shape"]) * 4 for each in report["globals"])
 
 
 def test_a_file_says_the_rate_of_the_link(divisi, generated):
