@@ -118,6 +118,14 @@ static void keepOptions(const PlanRecord &record, PlanOptions &plan,
   }
 }
 
+/// Devices of stages of unequal sizes, unless there are others now.
+static std::vector<int64_t> keptSizes(const PlanRecord &record,
+                                      const PlanOptions &plan) {
+  int64_t all = llvm::sum_of(record.stageDevices);
+  return plan.grid.devices.value_or(all) == all ? record.stageDevices
+                                                : std::vector<int64_t>();
+}
+
 Status
 Compilation::keepRequest(bool keepsGrid,
                          const std::function<void(const std::string &)> &told) {
@@ -130,7 +138,11 @@ Compilation::keepRequest(bool keepsGrid,
   int64_t stages = (*record)->stages.value_or(1);
   if (!options_.givesStages && !options_.searchesStages && stages > 1) {
     plan.pipelineStages = stages;
-    kept.push_back("--pipeline-parallel-size " + std::to_string(stages));
+    plan.stageDevices = keptSizes(**record, plan);
+    kept.push_back(plan.stageDevices.empty()
+                       ? "--pipeline-parallel-size " + std::to_string(stages)
+                       : "--stage-devices " +
+                             stageDevicesText(plan.stageDevices));
   }
   keepOptions(**record, plan, kept);
   if (!options_.objective && (*record)->throughputOf) {
@@ -143,7 +155,8 @@ Compilation::keepRequest(bool keepsGrid,
   std::string lost;
   auto grids = module_->getOps<spmd::GridOp>();
   bool saysGrid = keepsGrid || !plan.grid.mesh.empty() ||
-                  plan.grid.dataParallel || plan.grid.tensorParallel;
+                  plan.grid.dataParallel || plan.grid.tensorParallel ||
+                  !plan.stageDevices.empty();
   if (!saysGrid && !grids.empty()) {
     AskedGrid asked = askedOf((*grids.begin()).getValue(), (*record)->roles);
     int64_t devices = asked.positions;

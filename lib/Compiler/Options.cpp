@@ -10,6 +10,7 @@
 
 #include "CodeOptions.h"
 #include "LeaveOut.h"
+#include "PipelineOptions.h"
 #include "TrainOptions.h"
 #include "divisi/Plan/TrainingStates.h"
 #include "divisi/Support/Assignment.h"
@@ -216,55 +217,6 @@ static Status addRewriting(const GivenOptions &given, RewriteOptions &options) {
 // Plans
 //===----------------------------------------------------------------------===//
 
-static Status addObjective(const GivenOptions &given, CompileOptions &options) {
-  static constexpr std::pair<StringLiteral, Objective> kObjectives[] = {
-      {"latency", Objective::Latency},
-      {"throughput", Objective::Throughput},
-      {"step", Objective::Step}};
-  for (const auto &[name, objective] : kObjectives) {
-    if (given.objective == name.str()) {
-      options.objective = objective;
-    }
-  }
-  if (given.objective && !options.objective) {
-    return usage("--objective", *given.objective,
-                 "latency, throughput or step");
-  }
-  return Status();
-}
-
-/// Those of a model are searched where throughput is wanted.
-static Status addMicroBatches(const GivenOptions &given,
-                              CompileOptions &options) {
-  bool isWanted = options.objective == Objective::Throughput;
-  options.impliesMicroBatches = isWanted && !given.microBatches;
-  std::string text =
-      given.microBatches.value_or(options.impliesMicroBatches ? "auto" : "1");
-  int64_t most = given.train ? (1 << 20) - 1 : 1024;
-  options.givesStages = given.pipelineParallel.has_value();
-  options.searchesMicroBatches = text == "auto";
-  if (options.searchesMicroBatches) {
-    return given.solver == "random"
-               ? Status(ExitCode::Usage,
-                        std::string(options.impliesMicroBatches
-                                        ? "--objective throughput"
-                                        : "--micro-batches auto") +
-                            " compares plans, and the solver random draws one; "
-                            "give a number" +
-                            (options.impliesMicroBatches ? " of micro-batches"
-                                                         : ""))
-               : Status();
-  }
-  int64_t count = 0;
-  if (StringRef(text).getAsInteger(10, count) || count < 1 || count > most) {
-    return makeError(ExitCode::Usage, "--micro-batches ", text,
-                     ": expected a number from 1 to ", most, ", or auto");
-  }
-  options.searchesStages = !options.givesStages && searchesStagesOf(count);
-  options.microBatches = count;
-  return Status();
-}
-
 static Status addPlan(const GivenOptions &given, PlanOptions &options) {
   options.cluster = given.cluster;
   options.hostInstructionSet = given.hostInstructionSet;
@@ -274,6 +226,9 @@ static Status addPlan(const GivenOptions &given, PlanOptions &options) {
   options.grid.dataParallel = given.dataParallel;
   options.grid.tensorParallel = given.tensorParallel;
   options.pipelineStages = given.pipelineParallel.value_or(1);
+  if (Status status = addStageDevices(given, options); !status.isOk()) {
+    return status;
+  }
   options.chunksPerStage = given.stagesPerDevice;
   options.schedule = given.schedule;
   options.batchDim = given.batchDim;

@@ -134,8 +134,7 @@ Status divisi::addTraining(const GivenOptions &given, CompileOptions &options) {
   }
   wanted.rate = given.rate.value_or(wanted.rate);
   wanted.microBatches = std::exchange(options.microBatches, 1);
-  wanted.isPipeline =
-      given.pipelineParallel.value_or(1) > 1 || options.searchesStages;
+  wanted.isPipeline = options.plan.pipelineStages > 1 || options.searchesStages;
   if (given.precision == "f16" &&
       !is_contained(given.trainFlags, "--loss-scale")) {
     wanted.lossScale = 65536;

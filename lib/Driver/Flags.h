@@ -58,14 +58,15 @@ struct ImportFlags {
 
 /// What of a pipeline is asked for.
 struct PipelineFlags {
-  /// Adds --pipeline-parallel-size, --num-stages-per-device, --schedule,
-  /// --micro-batches and --objective to `verb`.
+  /// Adds --pipeline-parallel-size, --stage-devices, --num-stages-per-device,
+  /// --schedule, --micro-batches and --objective to `verb`.
   explicit PipelineFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given to `options`.
   void fill(GivenOptions &options) const;
 
   /// As they were given.
   llvm::cl::opt<int64_t> stages;
+  llvm::cl::opt<std::string> sizes;
   llvm::cl::opt<int64_t> chunks;
   llvm::cl::opt<std::string> schedule;
   llvm::cl::opt<std::string> microBatches;

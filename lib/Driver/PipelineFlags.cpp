@@ -18,6 +18,10 @@ PipelineFlags::PipelineFlags(cl::SubCommand &verb)
              cl::desc("how many stages the layers are divided into, each on an "
                       "equal part of the devices (default: 1; of several "
                       "micro-batches the fastest number)")),
+      sizes("stage-devices", cl::sub(verb), on(ActsOn::Plan),
+            cl::value_desc("N,N|auto"),
+            cl::desc("how many devices each stage has, as 2,1; auto: what is "
+                     "fastest (default: an equal part)")),
       chunks(
           "num-stages-per-device", cl::sub(verb), on(ActsOn::Plan),
           cl::value_desc("N"), cl::init(0),
@@ -45,6 +49,7 @@ void PipelineFlags::fill(GivenOptions &options) const {
   if (stages.getNumOccurrences() > 0) {
     options.pipelineParallel = stages;
   }
+  options.stageDevices = sizes;
   options.stagesPerDevice = chunks;
   options.schedule = schedule;
   if (microBatches.getNumOccurrences() > 0) {

@@ -13,8 +13,8 @@
 namespace divisi {
 
 PipelineRequest pipelineOf(const PlanOptions &options) {
-  return {options.pipelineStages, options.chunksPerStage, options.schedule,
-          options.memoryLimit};
+  return {options.pipelineStages, options.stageDevices, options.chunksPerStage,
+          options.schedule, options.memoryLimit};
 }
 
 } // namespace divisi

@@ -8,6 +8,7 @@
 
 #include "ChooseSchedule.h"
 
+#include "ShardBytes.h"
 #include "dialects/NN/Shapes.h"
 #include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/Strategy.h"
@@ -44,7 +45,6 @@ public:
 private:
   void addTimes();
   void addValue(Value value, const PipelineStep &maker);
-  int64_t bytesOf(Value value) const;
   int64_t sending(int64_t bytes) const;
 
   func::FuncOp entry_;
@@ -75,29 +75,6 @@ void ChunkPricer::addTimes() {
   }
 }
 
-/// Of the largest shard, as its maker makes it.
-int64_t ChunkPricer::bytesOf(Value value) const {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  int64_t bytes = type ? nn::byteCount(type).value_or(0) : 0;
-  auto maker = value.getDefiningOp<nn::LoopInterface>();
-  if (bytes == 0 || !maker || !spmd::getSplit(maker)) {
-    return bytes;
-  }
-  FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(maker);
-  if (failed(strategy)) {
-    return bytes;
-  }
-  spmd::GridOp gridOp = strategy->grid;
-  Grid grid = gridOp.getValue();
-  unsigned index = cast<OpResult>(value).getResultNumber();
-  Layout layout = resultLayout(strategy->nest, grid, strategy->split, index);
-  int64_t elements = 1;
-  for (int64_t extent : layout.localShape(grid, type.getShape())) {
-    elements *= extent;
-  }
-  return bytes / std::max<int64_t>(type.getNumElements(), 1) * elements;
-}
-
 /// Between neighbours, on the links of the outermost level.
 int64_t ChunkPricer::sending(int64_t bytes) const {
   const LinkLevel &links = cluster_.levels.back();
@@ -107,7 +84,7 @@ int64_t ChunkPricer::sending(int64_t bytes) const {
 
 /// What `value` costs its own chunk and others.
 void ChunkPricer::addValue(Value value, const PipelineStep &maker) {
-  int64_t bytes = bytesOf(value);
+  int64_t bytes = shardBytes(value);
   bool isForward = maker.phase == Phase::Forward;
   std::optional<size_t> sentTo;
   llvm::SmallVector<size_t, 2> keepers;
@@ -160,23 +137,12 @@ static std::vector<int64_t> restingBytes(ModuleOp module, size_t stages) {
   std::vector<int64_t> bytes(stages);
   SmallVector<spmd::GridOp> grids(module.getOps<spmd::GridOp>());
   for (auto global : module.getOps<nn::GlobalOp>()) {
-    spmd::PlaceAttr place = spmd::getPlace(global);
-    RankedTensorType type = global.getTensorType();
-    FailureOr<spmd::ResolvedPlace> at =
-        place ? spmd::requirePlace(global, place, type, "the global")
-              : FailureOr<spmd::ResolvedPlace>();
-    if (failed(at)) {
-      continue;
-    }
-    Grid grid = at->grid.getValue();
-    int64_t elements = 1;
-    for (int64_t extent : at->layout.localShape(grid, type.getShape())) {
-      elements *= extent;
-    }
-    auto stage = size_t(llvm::find(grids, at->grid) - grids.begin());
-    if (stage < stages) {
-      bytes[stage] += nn::byteCount(type).value_or(0) /
-                      std::max<int64_t>(type.getNumElements(), 1) * elements;
+    if (spmd::PlaceAttr place = spmd::getPlace(global)) {
+      spmd::GridOp grid = spmd::lookupGrid(global, place.getGrid());
+      auto stage = size_t(llvm::find(grids, grid) - grids.begin());
+      if (stage < stages) {
+        bytes[stage] += shardBytes(global);
+      }
     }
   }
   return bytes;

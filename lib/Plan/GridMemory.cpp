@@ -25,18 +25,36 @@ KindMemories memoriesOf(const PlanningInputs &inputs,
   return memoriesOf(inputs.cluster, inputs.devices, options);
 }
 
+/// Of all stages together, one has a part.
+static std::pair<int64_t, int64_t> partOf(const PlanOptions &options) {
+  return options.share.devices == 0
+             ? std::pair<int64_t, int64_t>(options.pipelineStages, 1)
+             : std::pair(llvm::sum_of(options.stageDevices),
+                         options.share.devices);
+}
+
+int64_t limitOfStages(int64_t limit, const PlanOptions &options) {
+  auto [all, part] = partOf(options);
+  std::optional<int64_t> product = checkedMul(limit, all);
+  int64_t together =
+      product ? std::min(*product / part, kMostMemory) : kMostMemory;
+  return std::max(limit, together);
+}
+
+int64_t limitOfDevice(int64_t together, const PlanOptions &options) {
+  auto [all, part] = partOf(options);
+  std::optional<int64_t> product = checkedMul(together, part);
+  return (product ? *product + all - 1 : together) / all;
+}
+
 KindMemories memoriesOf(const Cluster &cluster, const DeviceGrid &devices,
                         const PlanOptions &options) {
   KindMemories memories;
   for (GridMemory &memory :
        memoriesOf(cluster, devices.grid, devices.devices)) {
-    // What one grid holds here, several stages will hold.
     int64_t limit = cluster.memoryLimit(memory.kind, options.memoryLimit);
-    int64_t all = std::min(
-        checkedMul(limit, options.pipelineStages).value_or(kMostMemory),
-        kMostMemory);
-    memories.push_back(
-        {memory.kind.name, std::max(limit, all), std::move(memory.positions)});
+    memories.push_back({memory.kind.name, limitOfStages(limit, options),
+                        std::move(memory.positions)});
   }
   if (!cluster.hasKinds()) {
     memories.front().kind.clear();

@@ -14,11 +14,25 @@ using namespace mlir;
 
 namespace divisi::plan {
 
+/// Whether there are plans for all stages, with the one that is looked at.
+bool PlanMeasurer::isWhole(const StageShare &share) const {
+  return llvm::all_of(options_.stageDevices, [&](int64_t devices) {
+    return share.devices == 0 || devices == share.devices ||
+           llvm::any_of(share.others, [&](const SizedPlan &plan) {
+             return plan.devices == devices;
+           });
+  });
+}
+
 /// The module with that plan; null if it cannot have it.
 OwningOpRef<ModuleOp>
 PlanMeasurer::planned(const PlanningInputs &inputs,
                       const PlanningProblem &planning,
                       const std::vector<uint32_t> &assignment) const {
+  const StageShare &share = options_.share;
+  if (!isWhole(share)) {
+    return nullptr;
+  }
   ModuleOp module = module_;
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->clone());
   FailureOr<ModuleDataflow> dataflow = readDataflow(*copy, options_.batchDim);
@@ -33,11 +47,19 @@ PlanMeasurer::planned(const PlanningInputs &inputs,
   }
   setCluster(*copy, inputs.cluster);
   annotate(*dataflow, planning, grid, assignment);
-  if (options_.pipelineStages > 1 &&
-      !placeStages(*copy, pipelineOf(options_)).isOk()) {
-    return nullptr;
+  if (options_.pipelineStages == 1) {
+    return copy;
   }
-  return copy;
+  OwningOpRef<ModuleOp> placed;
+  std::vector<SizedPlan> plans = share.others;
+  if (share.devices > 0) {
+    placed = std::move(copy);
+    copy = cast<ModuleOp>((*placed)->clone());
+    plans.push_back({share.devices, *placed});
+  }
+  return placeStages(*copy, pipelineOf(options_), plans).isOk()
+             ? std::move(copy)
+             : nullptr;
 }
 
 std::optional<int64_t>

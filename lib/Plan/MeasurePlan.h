@@ -40,6 +40,7 @@ public:
                                  const FitOutcome &fit) const;
 
 private:
+  bool isWhole(const StageShare &share) const;
   mlir::OwningOpRef<mlir::ModuleOp>
   planned(const PlanningInputs &inputs, const PlanningProblem &planning,
           const std::vector<uint32_t> &assignment) const;

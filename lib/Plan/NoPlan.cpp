@@ -77,7 +77,7 @@ static std::string tellShortage(const ModuleDataflow &dataflow,
 /// a pipeline hold together.
 static std::string limitText(const Cluster &cluster, const PlanOptions &options,
                              const std::string &kind, int64_t together) {
-  int64_t limit = together / options.pipelineStages;
+  int64_t limit = limitOfDevice(together, options);
   std::string origin = "--memory-limit";
   if (options.memoryLimit != limit) {
     origin = "what " + (kind.empty() ? "a device" : "each " + kind) +
@@ -163,7 +163,9 @@ static Status tooLarge(const Cluster &cluster, const PlanOptions &options,
   return makeError(
       ExitCode::Infeasible,
       "no plan was found that fits into the memory limit of ",
-      limitText(cluster, options, hasKinds ? held.kind : "", held.limit),
+      limitText(cluster, options, hasKinds ? held.kind : "",
+                held.parts.empty() ? held.limit
+                                   : limitOfStages(held.limit, options)),
       held.parts.empty()
           ? ": of the closest one tensors alone take " +
                 std::to_string(held.bytes) + " bytes"

@@ -10,6 +10,7 @@
 
 #include "ChooseSchedule.h"
 #include "StageCut.h"
+#include "StageGrids.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/Pipe/Pipe.h"
@@ -31,30 +32,43 @@ namespace {
 class StagePlacer {
 public:
   StagePlacer(ModuleOp module, const Cluster &cluster,
-              const PipelineRequest &request)
+              const PipelineRequest &request, ArrayRef<SizedPlan> plans)
       : module_(module), cluster_(cluster), request_(request),
+        plans_(plans.empty() ? plan::SizedPlans(module)
+                             : plan::SizedPlans(module, plans)),
         stageOfChunk_(plan::stagesOfChunks(request)) {}
 
   Status run();
+  /// What a call takes on all stages, one after the other. Known of stages of
+  /// several sizes.
+  int64_t nanoseconds() const { return nanoseconds_; }
 
 private:
   void spread(func::FuncOp entry, const plan::StageCut &cut);
   int64_t chunkOfValue(Value value) const;
-  Status findBlocks(size_t size);
-  spmd::GridOp makeGrid(spmd::GridOp grid, int64_t begin, const Twine &name);
-  void makeGrids(spmd::GridOp grid, ArrayRef<size_t> kinds);
+  Expected<plan::StageKinds> equalKinds();
+  Expected<plan::StageKinds> unequalKinds();
+  void makeGrids(const plan::StageKinds &kinds, ArrayRef<size_t> kindOfChunk);
   void move(func::FuncOp entry);
   void moveBodies(func::FuncOp entry);
   void moveGlobals(ArrayRef<func::FuncOp> entries);
   Attribute onChunk(Attribute attribute, int64_t chunk);
+  size_t planOf(int64_t chunk) const {
+    return planOfStage_[stageOfChunk_[size_t(chunk)]];
+  }
+  template <typename Op> Op twinOn(int64_t chunk, Op op) const {
+    return plans_.twin(planOf(chunk), op);
+  }
 
   ModuleOp module_;
   const Cluster &cluster_;
   const PipelineRequest &request_;
+  plan::SizedPlans plans_;
   std::vector<size_t> stageOfChunk_;
-  /// Where the devices of stages begin, per kind.
-  std::vector<std::vector<int64_t>> blocks_;
-  FlatSymbolRefAttr from_;               ///< The grid of the plan.
+  int64_t nanoseconds_ = 0;
+  std::vector<plan::DeviceRun> runs_; ///< In which stages may stand.
+  std::vector<int64_t> sizes_;        ///< Per stage, its devices.
+  std::vector<size_t> planOfStage_;
   SmallVector<FlatSymbolRefAttr> grids_; ///< Per stage.
   llvm::DenseMap<Operation *, int64_t> chunkOf_;
 };
@@ -118,24 +132,21 @@ void StagePlacer::spread(func::FuncOp entry, const plan::StageCut &cut) {
   }
 }
 
-/// Devices of one kind that stand behind each other, as many as a stage has.
-Status StagePlacer::findBlocks(size_t size) {
-  int64_t devices = cluster_.numDevices(), length = int64_t(size);
+/// Stages of one size: of each run as many as there is room for.
+Expected<plan::StageKinds> StagePlacer::equalKinds() {
+  auto length = int64_t(plans_.grid(0).getDeviceIds().size());
   int64_t left = request_.stages;
-  for (int64_t first = 0; first < devices && left > 0;) {
-    int64_t last = first + 1;
-    while (last < devices &&
-           cluster_.kindOf(last).name == cluster_.kindOf(first).name) {
-      ++last;
+  sizes_.assign(size_t(left), length);
+  plan::StageKinds kinds;
+  for (plan::DeviceRun run : plan::runsOf(cluster_)) {
+    int64_t count = std::min(run.length / length, left);
+    if (count > 0) {
+      run.length = count * length;
+      kinds.kinds.push_back({.pool = runs_.size(), .begin = run.begin});
+      kinds.pools.push_back(count);
+      runs_.push_back(run);
+      left -= count;
     }
-    std::vector<int64_t> begins;
-    for (; first + length <= last && left > 0; first += length, --left) {
-      begins.push_back(first);
-    }
-    if (!begins.empty()) {
-      blocks_.push_back(std::move(begins));
-    }
-    first = last;
   }
   if (left > 0) {
     return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
@@ -145,44 +156,73 @@ Status StagePlacer::findBlocks(size_t size) {
                      " devices of one kind each: take more stages, or "
                      "fewer devices");
   }
-  return Status();
-}
-
-/// Another `grid`, on as many devices from `begin` on.
-spmd::GridOp StagePlacer::makeGrid(spmd::GridOp grid, int64_t begin,
-                                   const Twine &name) {
-  SmallVector<int64_t> own = grid.getDeviceIds();
-  int64_t first = *llvm::min_element(own);
-  for (int64_t &device : own) {
-    device += begin - first;
+  if (runs_.size() == 1) { // any number of chunks
+    kinds.pools.front() = int64_t(stageOfChunk_.size());
   }
-  OpBuilder builder(grid);
-  auto clone = cast<spmd::GridOp>(builder.clone(*grid));
-  clone.setDevicesAttr(builder.getDenseI64ArrayAttr(own));
-  clone.setSymName(name.str());
-  SymbolTable(module_).insert(clone);
-  return clone;
+  return kinds;
 }
 
-/// Gives each stage the next devices of its kind.
-void StagePlacer::makeGrids(spmd::GridOp grid, ArrayRef<size_t> kinds) {
-  SmallVector<size_t> used(blocks_.size());
-  for (int64_t stage = 0; stage < request_.stages; ++stage) {
-    size_t kind = kinds[size_t(stage)];
-    while (used[kind] == blocks_[kind].size()) {
-      ++kind; // with one chunk a stage there are enough of each kind
+/// Stages of the sizes that are asked for, each in a run that has them.
+Expected<plan::StageKinds> StagePlacer::unequalKinds() {
+  plan::StageKinds kinds;
+  kinds.isSized = true;
+  kinds.memoryLimit = request_.memoryLimit;
+  sizes_ = request_.stageDevices;
+  for (size_t stage : stageOfChunk_) {
+    kinds.sizes.push_back(request_.stageDevices[stage]);
+  }
+  for (const plan::DeviceRun &run : plan::runsOf(cluster_)) {
+    for (size_t plan = 0; plan < plans_.count(); ++plan) {
+      if (plans_.devices(plan) <= run.length) {
+        kinds.kinds.push_back({.plan = plan,
+                               .pool = runs_.size(),
+                               .begin = run.begin,
+                               .devices = plans_.devices(plan)});
+      }
     }
-    grids_.push_back(FlatSymbolRefAttr::get(makeGrid(
-        grid, blocks_[kind][used[kind]++], grid.getSymName() + Twine(stage))));
+    kinds.pools.push_back(run.length);
+    runs_.push_back(run);
   }
-  from_ = FlatSymbolRefAttr::get(grid);
+  if (runs_.size() == 1 && llvm::sum_of(sizes_) <= runs_.front().length) {
+    kinds.pools.front() = llvm::sum_of(kinds.sizes); // some of several chunks
+  }
+  return kinds;
 }
 
-/// The attribute with the grid of `chunk` in place of the plan's.
+/// Gives each stage devices of its kind. There is one kind alone, or a chunk
+/// for each stage.
+void StagePlacer::makeGrids(const plan::StageKinds &kinds,
+                            ArrayRef<size_t> kindOfChunk) {
+  std::vector<int64_t> begins(sizes_.size());
+  for (size_t pool = 0; pool < runs_.size(); ++pool) {
+    std::vector<size_t> stages;
+    std::vector<int64_t> sizes;
+    for (size_t stage = 0; stage < sizes_.size(); ++stage) {
+      if (kinds.kinds[kindOfChunk[stage]].pool == pool) {
+        stages.push_back(stage);
+        sizes.push_back(sizes_[stage]);
+      }
+    }
+    std::vector<int64_t> found = plan::beginsIn(runs_[pool], sizes, cluster_);
+    for (auto [stage, begin] : llvm::zip_equal(stages, found)) {
+      begins[stage] = begin;
+    }
+  }
+  for (size_t stage = 0; stage < sizes_.size(); ++stage) {
+    planOfStage_.push_back(kinds.kinds[kindOfChunk[stage]].plan);
+    spmd::GridOp grid = plans_.grid(planOfStage_.back());
+    grids_.push_back(FlatSymbolRefAttr::get(plan::gridAt(
+        module_, grid, begins[stage], grid.getSymName() + Twine(stage))));
+  }
+}
+
+/// An attribute of the plan of `chunk`, with the grid of its stage in place of
+/// the plan's.
 Attribute StagePlacer::onChunk(Attribute attribute, int64_t chunk) {
+  auto from = FlatSymbolRefAttr::get(plans_.grid(planOf(chunk)));
   AttrTypeReplacer replacer;
   replacer.addReplacement([&](FlatSymbolRefAttr symbol) {
-    return symbol == from_ ? grids_[stageOfChunk_[size_t(chunk)]] : symbol;
+    return symbol == from ? grids_[stageOfChunk_[size_t(chunk)]] : symbol;
   });
   return replacer.replace(attribute);
 }
@@ -190,29 +230,32 @@ Attribute StagePlacer::onChunk(Attribute attribute, int64_t chunk) {
 void StagePlacer::move(func::FuncOp entry) {
   for (Operation &op : entry.front()) {
     int64_t chunk = chunkOf_.lookup(&op);
+    Operation *planned = plans_.twin(planOf(chunk), &op);
     for (StringRef name :
          {spmd::SPMDDialect::kSplit, spmd::SPMDDialect::kPlaces,
           spmd::SPMDDialect::kStops}) {
-      if (Attribute attribute = op.getAttr(name)) {
+      if (Attribute attribute = planned->getAttr(name)) {
         op.setAttr(name, onChunk(attribute, chunk));
+      } else {
+        op.removeAttr(name);
       }
     }
   }
   for (unsigned i = 0; i != entry.getNumArguments(); ++i) {
-    std::optional<int64_t> chunk;
+    std::optional<int64_t> known;
     for (Operation *user : entry.getArgument(i).getUsers()) {
       int64_t own = chunkOf_.lookup(user);
-      chunk = std::min(chunk.value_or(own), own);
+      known = std::min(known.value_or(own), own);
     }
-    if (spmd::PlaceAttr place = spmd::getArgPlace(entry, i)) {
-      spmd::setArgPlace(
-          entry, i, cast<spmd::PlaceAttr>(onChunk(place, chunk.value_or(0))));
+    int64_t chunk = known.value_or(0);
+    if (auto place = spmd::getArgPlace(twinOn(chunk, entry), i)) {
+      spmd::setArgPlace(entry, i, cast<spmd::PlaceAttr>(onChunk(place, chunk)));
     }
   }
   Operation *end = entry.front().getTerminator();
   for (unsigned i = 0; i != entry.getNumResults(); ++i) {
-    if (spmd::PlaceAttr place = spmd::getResultPlace(entry, i)) {
-      int64_t chunk = std::max<int64_t>(chunkOfValue(end->getOperand(i)), 0);
+    int64_t chunk = std::max<int64_t>(chunkOfValue(end->getOperand(i)), 0);
+    if (auto place = spmd::getResultPlace(twinOn(chunk, entry), i)) {
       spmd::setResultPlace(entry, i,
                            cast<spmd::PlaceAttr>(onChunk(place, chunk)));
     }
@@ -251,8 +294,8 @@ void StagePlacer::moveGlobals(ArrayRef<func::FuncOp> entries) {
     }
   }
   for (auto global : module_.getOps<nn::GlobalOp>()) {
-    if (spmd::PlaceAttr place = spmd::getPlace(global)) {
-      int64_t chunk = chunkOfGlobal.lookup(global.getSymName());
+    int64_t chunk = chunkOfGlobal.lookup(global.getSymName());
+    if (spmd::PlaceAttr place = spmd::getPlace(twinOn(chunk, global))) {
       spmd::setPlace(global, cast<spmd::PlaceAttr>(onChunk(place, chunk)));
     }
   }
@@ -263,46 +306,34 @@ Status StagePlacer::run() {
     return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
                      request_.stages, ": the cluster has one device");
   }
-  SmallVector<spmd::GridOp> grids(module_.getOps<spmd::GridOp>());
-  assert(grids.size() == 1 && "stages are made of a plan on one grid");
-  SmallVector<func::FuncOp> entries;
-  for (auto function : module_.getOps<func::FuncOp>()) {
-    if (nn::isEntry(function) && !nn::isBody(function)) {
-      entries.push_back(function);
-    }
+  SmallVector<spmd::GridOp> before(module_.getOps<spmd::GridOp>());
+  Expected<plan::StageKinds> kinds =
+      plans_.hasSizes() ? unequalKinds() : equalKinds();
+  if (!kinds) {
+    return kinds.status();
   }
-  spmd::GridOp planned = grids.front();
-  if (Status status = findBlocks(planned.getDeviceIds().size());
-      !status.isOk()) {
-    return status;
-  }
-  if (blocks_.size() > 1 && request_.numChunksPerStage() > 1) {
+  if (runs_.size() > 1 && request_.numChunksPerStage() > 1) {
     return makeError(ExitCode::Usage, "--schedule and --num-stages-per-device "
                                       "ask for several chunks a stage, and the "
                                       "stages have devices of several kinds: "
                                       "leave them out");
   }
-  std::vector<plan::StageKind> kinds;
-  for (const std::vector<int64_t> &begins : blocks_) {
-    kinds.push_back(
-        {makeGrid(planned, begins.front(), "kind"), int64_t(begins.size())});
+  plan::StageCut cut(cluster_, plans_, int64_t(stageOfChunk_.size()), *kinds);
+  SmallVector<func::FuncOp> entries = plan::entriesOf(module_);
+  if (Status status = cut.run(module_); !status.isOk()) {
+    return status;
   }
-  plan::StageCut cut(cluster_, int64_t(stageOfChunk_.size()), kinds);
-  Status isCut = cut.run(entries);
-  for (plan::StageKind &kind : kinds) {
-    kind.grid.erase();
-  }
-  if (!isCut.isOk()) {
-    return isCut;
-  }
-  makeGrids(planned, cut.kindOfChunk());
+  nanoseconds_ = cut.nanoseconds();
+  makeGrids(*kinds, cut.kindOfChunk());
   for (func::FuncOp entry : entries) {
     spread(entry, cut);
     moveBodies(entry);
     move(entry);
   }
   moveGlobals(entries);
-  planned.erase();
+  for (spmd::GridOp grid : before) {
+    grid.erase();
+  }
   for (func::FuncOp entry : entries) {
     plan::StepKinds steps = plan::labelSteps(entry, chunkOf_);
     Expected<PipelineSchedule> schedule =
@@ -318,61 +349,8 @@ Status StagePlacer::run() {
   return Status();
 }
 
-/// Whether it is one of one chunk a stage.
-static bool needsOne(llvm::StringRef schedule) {
-  return schedule == "gpipe" || schedule == "1f1b" ||
-         schedule.starts_with("zero-bubble");
-}
-
-int64_t PipelineRequest::numChunksPerStage() const {
-  bool needsTwo = schedule == "interleaved" || schedule == "wave";
-  return chunksPerStage != 0 ? chunksPerStage : needsTwo ? 2 : 1;
-}
-
-ArrayRef<StringLiteral> pipelineScheduleNames() {
-  static constexpr StringLiteral kNames[] = {
-      "auto",        "stream",         "gpipe",          "1f1b",
-      "interleaved", "zero-bubble-h1", "zero-bubble-h2", "wave"};
-  return kNames;
-}
-
-Status checkPipeline(const PipelineRequest &request) {
-  constexpr int64_t kMostStages = Cluster::maxDevices, kMostChunks = 64;
-  const std::string &name = request.schedule;
-  if (request.stages < 1 || request.stages > kMostStages) {
-    return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
-                     request.stages, ", expected 1 to ", kMostStages);
-  }
-  if (!llvm::is_contained(pipelineScheduleNames(), name)) {
-    return makeError(ExitCode::Usage, "--schedule ", name, ": there are ",
-                     llvm::join(pipelineScheduleNames(), ", "));
-  }
-  if (request.chunksPerStage < 0 || request.chunksPerStage > kMostChunks) {
-    return makeError(ExitCode::Usage, "--num-stages-per-device is ",
-                     request.chunksPerStage, ", expected 1 to ", kMostChunks);
-  }
-  if (request.stages == 1 && (name != "auto" || request.chunksPerStage > 1)) {
-    return makeError(ExitCode::Usage,
-                     name != "auto" ? "--schedule" : "--num-stages-per-device",
-                     " is of a pipeline: give --pipeline-parallel-size, too");
-  }
-  if (needsOne(name) && request.chunksPerStage > 1) {
-    return makeError(ExitCode::Usage, "--schedule ", name,
-                     " runs one stage per device, and "
-                     "--num-stages-per-device is ",
-                     request.chunksPerStage, ": use interleaved or wave");
-  }
-  if (name == "wave" && request.numChunksPerStage() % 2 != 0) {
-    return makeError(ExitCode::Usage,
-                     "--schedule wave goes down and up again, "
-                     "so --num-stages-per-device is even, "
-                     "and ",
-                     request.chunksPerStage, " was given");
-  }
-  return Status();
-}
-
-Status placeStages(ModuleOp module, const PipelineRequest &request) {
+Status placeStages(ModuleOp module, const PipelineRequest &request,
+                   ArrayRef<SizedPlan> plans) {
   Expected<Cluster> cluster = getCluster(module);
   if (!cluster) {
     return cluster.status();
@@ -381,11 +359,17 @@ Status placeStages(ModuleOp module, const PipelineRequest &request) {
   if (!record) {
     return record.status();
   }
-  if (Status status = StagePlacer(module, *cluster, request).run();
-      !status.isOk()) {
+  StagePlacer placer(module, *cluster, request, plans);
+  if (Status status = placer.run(); !status.isOk()) {
     return status;
   }
   if (*record) {
+    if (!request.stageDevices.empty()) {
+      (*record)->stageDevices = request.stageDevices;
+      (*record)->nanoseconds = placer.nanoseconds();
+      (*record)->judged = (*record)->simulated = (*record)->leastSum =
+          std::nullopt;
+    }
     // The bound was of one grid.
     (*record)->lowerBound.reset();
     (*record)->stages = request.stages;

@@ -9,6 +9,7 @@
 #include "divisi/Plan/PlanModule.h"
 
 #include "MeasurePlan.h"
+#include "PlanUnequal.h"
 #include "PlanWarnings.h"
 #include "PlanningInputs.h"
 #include "RandomPlan.h"
@@ -49,6 +50,8 @@ static Expected<Cluster> describedCluster(ModuleOp module,
   if (!request.devices && !request.mesh.empty()) {
     devices = std::min(meshPositions(request.mesh).value_or(1), kMostDevices);
     devices = std::min(devices * options.pipelineStages, kMostDevices);
+  } else if (!request.devices && !options.stageDevices.empty()) {
+    devices = std::min(llvm::sum_of(options.stageDevices), kMostDevices);
   } else if (!request.devices && !module.getOps<spmd::GridOp>().empty()) {
     devices = countDevices(module);
   } else if (!request.devices) {
@@ -68,113 +71,6 @@ Expected<Cluster> plan::clusterOf(ModuleOp module, const PlanOptions &options) {
     cluster->describeHost(options.hostInstructionSet);
   }
   return cluster;
-}
-
-/// What most of the arithmetic is in.
-static Precision precisionOf(const Dataflow &dataflow) {
-  std::map<Precision, double> flops = {{Precision::F32, 0}};
-  for (const Site &site : dataflow.sites) {
-    flops[site.profile.precision] += site.nest.flops();
-  }
-  return llvm::max_element(flops, llvm::less_second())->first;
-}
-
-/// The candidates of `request`. Where operators have more strategies on many
-/// axes than are searched, on fewer axes there are others.
-static Expected<std::vector<DeviceGrid>> gridsOf(const PlanningInputs &inputs,
-                                                 GridRequest request,
-                                                 const PlanOptions &options) {
-  Precision precision = precisionOf(inputs.dataflow);
-  Expected<std::vector<DeviceGrid>> grids =
-      candidateGrids(inputs.cluster, request, precision, /*withMore=*/true);
-  if (!grids || !request.mesh.empty()) {
-    return grids;
-  }
-  int64_t &axes = *request.maxAxes;
-  while (axes > 1 && isCapped(inputs.dataflow, axes, options.maxStrategies)) {
-    --axes;
-    auto others = candidateGrids(inputs.cluster, request, precision);
-    if (!others) {
-      return others.status();
-    }
-    for (DeviceGrid &other : *others) {
-      bool isKnown = llvm::any_of(*grids, [&](const DeviceGrid &grid) {
-        return grid.grid == other.grid && grid.devices == other.devices;
-      });
-      if (!isKnown) {
-        // Who asks for many axes gets no worse plan than with fewer.
-        other.isMore = !options.grid.maxAxes;
-        grids->push_back(std::move(other));
-      }
-    }
-  }
-  return grids;
-}
-
-/// Whether nothing is said of what axes are for.
-static bool isOpen(const DeviceGrid &grid) {
-  return llvm::all_of(grid.roles,
-                      [](AxisRole role) { return role == AxisRole::Any; });
-}
-
-/// The grid of the module if it has one, else those that are asked for.
-static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
-                                                     const PlanOptions &options,
-                                                     PlanningInputs &inputs) {
-  llvm::SmallVector<spmd::GridOp> known(module.getOps<spmd::GridOp>());
-  if (known.size() > 1) {
-    return Status(ExitCode::Usage,
-                  "the module has " + std::to_string(known.size()) +
-                      " grids, and plans are searched on one; remove the "
-                      "strategies on the others");
-  }
-  GridRequest request = options.grid;
-  if (options.pipelineStages > 1) {
-    int64_t devices = request.devices.value_or(inputs.cluster.numDevices());
-    if (devices < options.pipelineStages) {
-      return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
-                       options.pipelineStages, ", and there are ", devices,
-                       " devices");
-    }
-    request.devices = devices / options.pipelineStages;
-  }
-  if (known.size() == 1 && request.mesh.empty()) {
-    Grid grid = known[0].getValue();
-    if (grid.numAxes() == 0) {
-      request.devices = 1;
-    }
-    request.mesh = meshText(grid);
-  }
-  if (!options.zero.empty() && request.mesh.empty() && !request.dataParallel &&
-      !request.tensorParallel) {
-    request.tensorParallel = 1; // all axes are for data
-  }
-  if (!request.maxAxes) {
-    request.maxAxes = isHeavy(inputs, options)
-                          ? 2
-                          : mostAxes(inputs.dataflow, options.maxStrategies);
-  }
-  Expected<std::vector<DeviceGrid>> grids = gridsOf(inputs, request, options);
-  inputs.leavesUnlisted = grids && leavesUnlisted(inputs.cluster, request);
-  if (!grids || known.empty()) {
-    return grids;
-  }
-  DeviceGrid &only = grids->front();
-  if (known[0].getValue() != only.grid) {
-    return Status(ExitCode::Usage,
-                  "the module has the grid @" + known[0].getSymName().str() +
-                      ", which is not the requested mesh; remove one of them");
-  }
-  inputs.grid = known[0];
-  llvm::SmallVector<int64_t> devices = inputs.grid.getDeviceIds();
-  only.devices.assign(devices.begin(), devices.end());
-  only.links = linksOf(inputs.grid, inputs.cluster);
-  // Of a plan around which is planned, what its axes were for.
-  if (auto known = getPlanRecord(module); known && *known && isOpen(only)) {
-    only.roles = rolesFrom((*known)->roles, only.roles.size());
-  }
-  grids->resize(1);
-  return grids;
 }
 
 /// Writes grid and cluster of a plan on `devices`.
@@ -386,6 +282,10 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   }
   if (Status status = checkOptions(options); !status.isOk()) {
     return status;
+  }
+  bool isSearch = options.searchesStageDevices && options.pipelineStages > 1;
+  if (isSearch || !options.stageDevices.empty()) {
+    return planUnequal(module, options);
   }
   Expected<PlanReport> report = mayRecompute(module, options)
                                     ? planRecomputing(module, options)

@@ -267,8 +267,10 @@ std::vector<std::string> noteIdle(const Cluster &cluster,
   std::vector<std::string> notes;
   int64_t used = devices.grid.numPositions();
   int64_t all = options.grid.devices.value_or(cluster.numDevices());
-  int64_t asked = all / options.pipelineStages;
-  if (int64_t left = all % options.pipelineStages; left != 0) {
+  bool isEqual = options.share.devices == 0;
+  int64_t asked =
+      isEqual ? all / options.pipelineStages : options.share.devices;
+  if (int64_t left = all % options.pipelineStages; isEqual && left != 0) {
     notes.push_back(std::to_string(options.pipelineStages) + " stages have " +
                     std::to_string(asked) + " devices each: of the " +
                     std::to_string(all) + " that there are " +

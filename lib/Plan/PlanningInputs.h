@@ -120,6 +120,12 @@ KindMemories memoriesOf(const PlanningInputs &inputs,
 KindMemories memoriesOf(const Cluster &cluster, const DeviceGrid &devices,
                         const PlanOptions &options);
 
+/// What one grid holds, several stages will hold: what it may where a device
+/// may hold `limit`.
+int64_t limitOfStages(int64_t limit, const PlanOptions &options);
+/// The other way round.
+int64_t limitOfDevice(int64_t together, const PlanOptions &options);
+
 /// What no plan of `inputs` on `grid` goes below, in nanoseconds, without a
 /// problem: all devices compute at their pace, however operators are split.
 int64_t quickBound(const PlanningInputs &inputs, const DeviceGrid &grid);
@@ -149,6 +155,12 @@ Expected<GridAnswer> searchGrids(const PlanningInputs &inputs,
                                  const search::Solver &solver,
                                  const PlanMeasurer &measurer,
                                  const std::vector<DeviceGrid> &grids);
+
+/// The grid of `module` if it has one, which `inputs` then have, too; else
+/// those that are asked for. ExitCode::Usage if there are none.
+Expected<std::vector<DeviceGrid>> chooseGrids(mlir::ModuleOp module,
+                                              const PlanOptions &options,
+                                              PlanningInputs &inputs);
 
 /// What a problem is to have beside what options say.
 struct ProblemRequest {

@@ -103,7 +103,7 @@ std::optional<int64_t> Recomputer::limit(ModuleOp planned) const {
     least =
         std::min(least, cluster->memoryLimit(group.kind, options_.memoryLimit));
   }
-  return least;
+  return options_.share.devices > 0 ? limitOfStages(least, options_) : least;
 }
 
 /// Whether even the globals are too much for a device.

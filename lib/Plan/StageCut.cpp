@@ -8,16 +8,16 @@
 
 #include "StageCut.h"
 
+#include "StageGrids.h"
 #include "dialects/NN/Batches.h"
+#include "dialects/NN/Bodies.h"
+#include "dialects/NN/Functions.h"
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/Shapes.h"
 #include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/OperationCost.h"
 #include "divisi/Plan/WantedLayouts.h"
-#include "divisi/Stages/StagePlanner.h"
-
-#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 
@@ -30,13 +30,12 @@ static constexpr size_t kMostLayers = 96;
 /// stands for all; operators without a name belong to the one before. Others,
 /// which training has derived from them, have their names.
 void StageCut::findNodes(func::FuncOp entry) {
-  llvm::DenseSet<Operation *> forward;
   SmallVector<Operation *> list;
   Operation *end = entry.front().getTerminator();
   auto visit = [&](Operation *op) {
     for (Value operand : op->getOperands()) {
       Operation *maker = operand.getDefiningOp();
-      if (maker && forward.insert(maker).second) {
+      if (maker && forward_.insert(maker).second) {
         list.push_back(maker);
       }
     }
@@ -49,7 +48,7 @@ void StageCut::findNodes(func::FuncOp entry) {
   bool isFolded = pipe::getFoldedBatches(entry).has_value();
   for (Operation &op : entry.front()) {
     std::string name = nn::nodeName(op.getLoc());
-    if (!forward.contains(&op) || isa<nn::ReadOp>(op) ||
+    if (!forward_.contains(&op) || isa<nn::ReadOp>(op) ||
         name == nn::kBatchNode ||
         (isFolded && !op.hasAttr(pipe::PipeDialect::kEach))) {
       continue;
@@ -57,7 +56,7 @@ void StageCut::findNodes(func::FuncOp entry) {
     if (!name.empty() || !last) {
       auto [known, isNew] = nodeOf_.try_emplace(name, nodes_.size());
       if (isNew) {
-        nodes_.emplace_back().nanoseconds.resize(kinds_.size());
+        nodes_.emplace_back().costs.resize(kinds_.kinds.size());
       }
       last = known->second;
     }
@@ -81,14 +80,31 @@ void StageCut::priceNodes(func::FuncOp entry) {
   cost.enter(entry.front());
   for (auto op : entry.front().getOps<nn::LoopInterface>()) {
     auto node = nodeOfOp_.find(op);
-    if (node == nodeOfOp_.end() || !spmd::getSplit(op)) {
+    if (node == nodeOfOp_.end()) {
       continue;
     }
-    auto strategy = spmd::requireStrategy(op);
-    for (size_t kind = 0; kind < kinds_.size() && succeeded(strategy); ++kind) {
-      strategy->grid = kinds_[kind].grid;
-      nodes_[node->second].nanoseconds[kind] +=
-          cost.ofOperator(op, *strategy) * pipe::timesPerCall(op);
+    for (auto [kind, grid, own] :
+         llvm::zip_equal(kinds_.kinds, grids_, nodes_[node->second].costs)) {
+      auto twin = cast<nn::LoopInterface>(plans_.twin(kind.plan, op));
+      if (!spmd::getSplit(twin)) {
+        continue;
+      }
+      auto strategy = spmd::requireStrategy(twin);
+      if (failed(strategy)) {
+        continue;
+      }
+      strategy->grid = grid;
+      if (kind.isBound) {
+        strategy->split = Split::replicated(strategy->nest);
+      }
+      int64_t time =
+          cost.ofOperator(op, *strategy) / (kind.isBound ? kind.devices : 1);
+      int64_t times = pipe::timesPerCall(op);
+      if (kinds_.isSized) {
+        addTime(op, time * times, own);
+      } else {
+        own.nanoseconds += time * times;
+      }
     }
   }
 }
@@ -129,14 +145,14 @@ void StageCut::addCrossing(func::FuncOp entry) {
 std::vector<size_t> StageCut::findLayers() const {
   int64_t all = 0;
   for (const Node &node : nodes_) {
-    all += node.nanoseconds.front();
+    all += node.costs.front().nanoseconds;
   }
   std::vector<size_t> ends;
   int64_t work = 0;
   size_t best = 0;
   bool isFirst = true;
   for (size_t i = 0; i + 1 < nodes_.size(); ++i) {
-    work += nodes_[i].nanoseconds.front();
+    work += nodes_[i].costs.front().nanoseconds;
     if (isFirst || nodes_[i].crossing <= nodes_[best].crossing) {
       best = i;
     }
@@ -151,6 +167,85 @@ std::vector<size_t> StageCut::findLayers() const {
   }
   ends.push_back(nodes_.size() - 1);
   return ends;
+}
+
+StageCut::NodeCost &StageCut::NodeCost::operator+=(const NodeCost &other) {
+  nanoseconds += other.nanoseconds;
+  once += other.once;
+  bytes += other.bytes;
+  bytesKept += other.bytesKept;
+  return *this;
+}
+
+/// Per kind of stages, what all layers before one cost.
+std::vector<std::vector<StageCut::NodeCost>>
+StageCut::costsUpTo(ArrayRef<size_t> ends) const {
+  std::vector<std::vector<NodeCost>> costs(kinds_.kinds.size(), {NodeCost()});
+  for (size_t kind = 0; kind < costs.size(); ++kind) {
+    size_t node = 0;
+    for (size_t end : ends) {
+      costs[kind].push_back(costs[kind].back());
+      for (; node <= end; ++node) {
+        costs[kind].back() += nodes_[node].costs[kind];
+      }
+    }
+  }
+  return costs;
+}
+
+/// Where devices of a pool are of no kind of their own.
+static Status noRoom(const Cluster &cluster, ArrayRef<int64_t> sizes) {
+  return makeError(ExitCode::Usage, "--stage-devices ", stageDevicesText(sizes),
+                   ": the cluster ", cluster.name,
+                   " has no room for such stages, each of devices of one "
+                   "kind: make them smaller");
+}
+
+size_t StageCut::kindOf(const SubGrid &subGrid) const {
+  auto found = llvm::find_if(kinds_.kinds, [&](const StageKind &kind) {
+    return kind.pool == subGrid.kind && size_t(kind.devices) == subGrid.devices;
+  });
+  return size_t(found - kinds_.kinds.begin());
+}
+
+/// Layers that end with the nodes `ends`. Of stages of one size, neither
+/// micro-batches nor memory are asked for.
+StageProblem StageCut::problemOf(std::vector<size_t> ends) const {
+  bool isSized = kinds_.isSized;
+  int64_t batches = isSized ? microBatches_ : 1;
+  StageProblem problem;
+  problem.layers = ends.size();
+  problem.devices.assign(kinds_.pools.begin(), kinds_.pools.end());
+  problem.memory.resize(problem.devices.size());
+  for (const StageKind &kind : kinds_.kinds) {
+    problem.subGrids.push_back({kind.pool, size_t(kind.devices)});
+    problem.memory[kind.pool] =
+        cluster_.memoryLimit(cluster_.kindOf(kind.begin), kinds_.memoryLimit);
+  }
+  problem.sizes.assign(kinds_.sizes.begin(), kinds_.sizes.end());
+  problem.microBatches = batches > 1 ? size_t(batches) : 4;
+  problem.minStages = problem.maxStages = size_t(chunks_);
+  problem.inFlight = [count = problem.microBatches](size_t position,
+                                                    size_t stages) {
+    return inFlightOf1F1B(position, stages, count);
+  };
+  problem.cost = [=, this, upTo = costsUpTo(ends), ends = std::move(ends)](
+                     size_t begin, size_t end, const SubGrid &subGrid) {
+    // Links of one pace are enough to tell much from little.
+    const LinkLevel &links = cluster_.levels.back();
+    NodeCost from = upTo[kindOf(subGrid)][begin];
+    NodeCost to = upTo[kindOf(subGrid)][end];
+    const Node &last = nodes_[ends[end - 1]];
+    double bytes = double(last.crossing) * 1e9 / links.bytesPerSecond;
+    int64_t sends = int64_t(bytes) + last.values * links.latencyNanoseconds;
+    return std::optional(
+        StageCost{.nanoseconds = to.nanoseconds - from.nanoseconds,
+                  .sends = sends / batches,
+                  .once = to.once - from.once,
+                  .bytes = to.bytes - from.bytes,
+                  .bytesKept = to.bytesKept - from.bytesKept});
+  };
+  return problem;
 }
 
 /// Gives each node a chunk.
@@ -168,41 +263,18 @@ Status StageCut::cut() {
       ends.push_back(node);
     }
   }
-  // Per layer, of all before it.
-  std::vector<std::vector<int64_t>> work(kinds_.size(), {0});
-  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
-    size_t node = 0;
-    for (size_t end : ends) {
-      work[kind].push_back(work[kind].back());
-      for (; node <= end; ++node) {
-        work[kind].back() += nodes_[node].nanoseconds[kind];
-      }
-    }
-  }
-  // Links of one pace are enough to tell much from little.
-  const LinkLevel &links = cluster_.levels.back();
-  StageProblem problem;
-  problem.layers = ends.size();
-  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
-    problem.devices.push_back(kinds_.size() == 1 ? size_t(chunks_)
-                                                 : size_t(kinds_[kind].count));
-    problem.memory.push_back(0);
-    problem.subGrids.push_back({kind, 1});
-  }
-  problem.microBatches = 4;
-  problem.minStages = problem.maxStages = size_t(chunks_);
-  problem.inFlight = [](size_t, size_t) { return 1; };
-  problem.cost = [&](size_t begin, size_t end, const SubGrid &subGrid) {
-    const Node &last = nodes_[ends[end - 1]];
-    double bytes = double(last.crossing) * 1e9 / links.bytesPerSecond;
-    return std::optional(StageCost{
-        .nanoseconds = work[subGrid.kind][end] - work[subGrid.kind][begin],
-        .sends = int64_t(bytes) + last.values * links.latencyNanoseconds});
-  };
+  StageProblem problem = problemOf(ends);
   std::optional<StagePlan> plan = planStages(problem);
+  if (!plan) { // what devices hold is judged later
+    llvm::fill(problem.memory, std::numeric_limits<int64_t>::max());
+    plan = planStages(problem);
+  }
+  if (!plan) {
+    return noRoom(cluster_, kinds_.sizes);
+  }
   size_t node = 0;
   for (size_t chunk = 0; chunk < plan->stages.size(); ++chunk) {
-    kindOfChunk_.push_back(plan->stages[chunk].subGrid.kind);
+    kindOfChunk_.push_back(kindOf(plan->stages[chunk].subGrid));
     for (; node <= ends[plan->stages[chunk].end - 1]; ++node) {
       chunkOfNode_.push_back(int64_t(chunk));
     }
@@ -210,18 +282,60 @@ Status StageCut::cut() {
   return Status();
 }
 
-Status StageCut::run(ArrayRef<func::FuncOp> entries) {
+/// As it is known of each node on the stage of its chunk.
+void StageCut::countTime() {
+  for (auto [node, chunk] : llvm::zip_equal(nodes_, chunkOfNode_)) {
+    const NodeCost &cost = node.costs[kindOfChunk_[size_t(chunk)]];
+    nanoseconds_ += cost.nanoseconds * microBatches_ + cost.once;
+  }
+}
+
+SmallVector<func::FuncOp> entriesOf(ModuleOp module) {
+  SmallVector<func::FuncOp> entries;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (nn::isEntry(function) && !nn::isBody(function)) {
+      entries.push_back(function);
+    }
+  }
+  return entries;
+}
+
+void StageCut::price(ModuleOp module) {
+  for (const StageKind &kind : kinds_.kinds) {
+    grids_.push_back(
+        gridAt(module, plans_.grid(kind.plan), kind.begin, "kind"));
+  }
+  for (func::FuncOp entry : entriesOf(module)) {
+    priceNodes(entry);
+    addCrossing(entry);
+    if (kinds_.isSized) {
+      addMemory(entry);
+    }
+  }
+  if (kinds_.isSized) {
+    addWays();
+  }
+  for (spmd::GridOp grid : grids_) {
+    grid.erase();
+  }
+}
+
+Status StageCut::run(ModuleOp module) {
+  SmallVector<func::FuncOp> entries = entriesOf(module);
   for (func::FuncOp entry : entries) {
     findNodes(entry);
+    microBatches_ =
+        std::max(microBatches_, pipe::getFoldedBatches(entry).value_or(1));
   }
   if (cutAsAnnotated(entries)) {
     return Status();
   }
-  for (func::FuncOp entry : entries) {
-    priceNodes(entry);
-    addCrossing(entry);
+  price(module);
+  Status status = cut();
+  if (status.isOk() && kinds_.isSized) {
+    countTime();
   }
-  return cut();
+  return status;
 }
 
 /// Nodes of which the model says nothing stay with those before them. False
@@ -240,7 +354,7 @@ bool StageCut::cutAsAnnotated(ArrayRef<func::FuncOp> entries) {
   for (size_t node = 1; node < chunks.size(); ++node) {
     chunks[node] = std::max(chunks[node], chunks[node - 1]);
   }
-  if (last == 0 || last + 1 != chunks_ || kinds_.size() != 1) {
+  if (last == 0 || last + 1 != chunks_ || kinds_.kinds.size() != 1) {
     return false;
   }
   for (int64_t chunk = 0; chunk < chunks_; ++chunk) {

@@ -138,7 +138,8 @@ void StagePlanner::relax(size_t position, size_t layer, size_t stages,
   auto held = int64_t(problem_.inFlight(position, stages));
   for (const Candidate &one : from_[layer]) {
     const auto &[kind, devices] = problem_.subGrids[one.subGrid];
-    if (one.most > most ||
+    bool isSize = problem_.sizes.empty() || problem_.sizes[position] == devices;
+    if (!isSize || one.most > most ||
         one.cost.bytes + one.cost.bytesKept * held > problem_.memory[kind]) {
       continue;
     }
@@ -240,9 +241,10 @@ void StagePlanner::search(size_t stages) {
 }
 
 std::optional<StagePlan> StagePlanner::run() {
-  size_t most = std::min(problem_.maxStages, problem_.layers);
-  for (size_t stages = std::max<size_t>(problem_.minStages, 1);
-       stages <= most && !mosts_.empty(); ++stages) {
+  size_t said = problem_.sizes.size();
+  size_t least = said > 0 ? said : std::max<size_t>(problem_.minStages, 1);
+  size_t most = std::min(said > 0 ? said : problem_.maxStages, problem_.layers);
+  for (size_t stages = least; stages <= most && !mosts_.empty(); ++stages) {
     search(stages);
   }
   return std::move(best_);

@@ -50,10 +50,10 @@ private:
 // all of them.
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
-  const auto &[cluster_, grid, stages, chunks, schedule_, batchDim_,
-               memoryLimit_, zero_, recompute_, judge_, solver_, seed_, work_,
-               gap_, maxStrategies_, measure, simulate, host, control] =
-      options;
+  const auto &[cluster_, grid, stages, stageDevices_, searches, chunks,
+               schedule_, batchDim_, memoryLimit_, zero_, recompute_, judge_,
+               solver_, seed_, work_, gap_, maxStrategies_, measure, simulate,
+               host, share, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -63,6 +63,8 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   tensorParallel = tensorParallel_;
   maxAxes = maxAxes_;
   pipelineStages = stages;
+  stageDevices = stageDevices_;
+  searchesStageDevices = searches;
   chunksPerStage = chunks;
   schedule = schedule_;
   batchDim = batchDim_;
@@ -83,9 +85,10 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
 
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
-  auto &[cluster_, grid, stages, chunks, schedule_, batchDim_, memoryLimit_,
-         zero_, recompute_, judge_, solver_, seed_, work_, gap_, maxStrategies_,
-         measure, simulate, host, control] = options;
+  auto &[cluster_, grid, stages, stageDevices_, searches, chunks, schedule_,
+         batchDim_, memoryLimit_, zero_, recompute_, judge_, solver_, seed_,
+         work_, gap_, maxStrategies_, measure, simulate, host, share, control] =
+      options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -94,6 +97,8 @@ PlanOptions NNPlanPass::planOptions() const {
   tensorParallel_ = tensorParallel;
   maxAxes_ = maxAxes;
   stages = pipelineStages;
+  stageDevices_ = {stageDevices.begin(), stageDevices.end()};
+  searches = searchesStageDevices;
   chunks = chunksPerStage;
   schedule_ = schedule;
   batchDim_ = batchDim;

@@ -25,6 +25,9 @@ static std::optional<int64_t> costOf(const StageProblem &problem,
   std::vector<size_t> taken(problem.devices.size());
   for (size_t position = 0; position < stages.size(); ++position) {
     const auto &[begin, end, grid] = stages[position];
+    if (!problem.sizes.empty() && problem.sizes[position] != grid.devices) {
+      return std::nullopt;
+    }
     std::optional<StageCost> cost = problem.cost(begin, end, grid);
     taken[grid.kind] += grid.devices;
     if (!cost || taken[grid.kind] > problem.devices[grid.kind]) {
@@ -89,6 +92,12 @@ public:
     microBatches = upTo(6);
     minStages = upTo(2);
     maxStages = minStages + random() % 5;
+    if (random() % 3 == 0) { // which then are those of the stages
+      minStages = maxStages = upTo(3);
+      while (sizes.size() < maxStages) {
+        sizes.push_back(subGrids[random() % subGrids.size()].devices);
+      }
+    }
     objective = StageObjective(random() % 3);
     inFlight = [this](size_t position, size_t stages) {
       return inFlightOf1F1B(position, stages, microBatches);

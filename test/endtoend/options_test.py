@@ -35,7 +35,7 @@ VALUES = {
     "devices": "2", "judge": "sum", "memory-limit": "1GiB", "max-axes": "2",
     "mesh": "2", "micro-batches": "2", "pipeline-parallel-size": "2",
     "num-stages-per-device": "1", "objective": "latency", "recompute": "none",
-    "schedule": "auto", "seed": "1", "solver": "auto",
+    "schedule": "auto", "stage-devices": "1,1", "seed": "1", "solver": "auto",
     "tensor-parallel-size": "1", "time-limit": "100", "zero": "1",
     "work-limit": "100", "random-plans": "1",
 }

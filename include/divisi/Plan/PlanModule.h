@@ -43,15 +43,25 @@ using MeasureMemory = std::function<std::vector<HeldMemory>(mlir::ModuleOp)>;
 /// from the thread that plans.
 using SimulatePlan = std::function<std::optional<int64_t>(mlir::ModuleOp)>;
 
+/// Of a pipeline whose stages have unequal numbers of devices: those that a
+/// plan is for, and the plans for others.
+struct StageShare {
+  int64_t devices = 0;           ///< Of such a stage; 0: all are equal.
+  std::vector<SizedPlan> others; ///< Those that are made.
+};
+
 /// All options of the stage.
 struct PlanOptions {
   /// A preset (Cluster.h); empty: `cpu:N` for N devices.
   std::string cluster;
   /// Devices, mesh, degrees of parallelism.
   GridRequest grid;
-  /// How many stages a pipeline has, each on an equal part of the devices
-  /// (PlaceStages.h); 1: there is none.
+  /// How many stages a pipeline has (PlaceStages.h); 1: there is none.
   int64_t pipelineStages = 1;
+  /// Per stage, how many devices it has; empty: an equal part.
+  std::vector<int64_t> stageDevices;
+  /// Whether these numbers are searched.
+  bool searchesStageDevices = false;
   /// Of a pipeline: chunks of the model per stage, and the order of steps, as
   /// PipelineRequest has them.
   int64_t chunksPerStage = 0;
@@ -88,7 +98,9 @@ struct PlanOptions {
   /// (Cluster::describeHost). And control.
   MeasureMemory measure;
   SimulatePlan simulate;
+  /// Which of unequal stages is planned for, which planModule says itself.
   std::string hostInstructionSet;
+  StageShare share;
   PlanControl control;
 };
 

@@ -58,6 +58,8 @@ struct PlanRecord {
   /// PlanReport::judged, simulated and leastSum.
   std::optional<int64_t> judged, simulated, leastSum;
   std::optional<int64_t> stages; ///< Of a pipeline, if there is one.
+  /// Devices of each stage, where they have unequal numbers.
+  std::vector<int64_t> stageDevices;
   /// Then the name of its schedule, and micro-batches, of the first entry.
   std::optional<std::string> schedule;
   std::optional<int64_t> microBatches;
@@ -109,6 +111,7 @@ void forEachField(Record &record, Field field) {
   field("simulated", record.simulated);
   field("least_sum", record.leastSum);
   field("stages", record.stages);
+  field("stage_devices", record.stageDevices);
   field("schedule", record.schedule);
   field("micro_batches", record.microBatches);
   field("throughput_of", record.throughputOf);
