@@ -18,8 +18,9 @@ from onnx import TensorProto, helper, numpy_helper
 from programs_test import batch, forward, program
 from states_test import (BATCH, DEPTH, EXTENTS, HEADS, LENGTH, STATES, Decoder,
                          by_hand, tokens)
+from train_runs import BATCH as BATCH_OF_STEP
 from train_runs import (checkpoints, compile_classifier, losses, safetensors,
-                        save_classifier, state, train, write_data)
+                        samples, save_classifier, state, train, write_data)
 
 __all__ = ["program"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +103,26 @@ def test_any_plan_gives_the_same_states(divisi, plan):
     for name, values in want.items():
         np.testing.assert_allclose(runs[0][name], values, rtol=1e-3, atol=2e-4)
         assert runs[0][name].tobytes() == runs[1][name].tobytes()
+
+
+def test_stages_of_a_pipeline_have_theirs(divisi):
+    """Programs of several kinds: none writes before all have committed."""
+    save_classifier(divisi.path("m.onnx"))
+    write_data(divisi.path("data"))
+    flags = ["m.onnx", *TRAIN, *STEPS["adamw"], "--micro-batches", 4]
+    divisi("compile", *flags, "--devices", 2, "--pipeline-parallel-size", 2, *GPU,
+           "-o", "g.divisi")
+    divisi("compile", *flags, "--devices", 1, "--pipeline-parallel-size", 1, "-o",
+           "h.divisi")
+    host, want = states_at_end(divisi, "h.divisi", 3)
+    gpu, got = states_at_end(divisi, "g.divisi", 3, env=emulator(seed=1))
+    np.testing.assert_allclose(list(gpu.values()), list(host.values()), rtol=1e-3)
+    for name, values in want.items():
+        np.testing.assert_allclose(got[name], values, rtol=1e-3, atol=2e-4)
+    # Each micro-batch has its inputs; what is moved is these and losses.
+    [(_, moved)] = copies(divisi, "g.divisi")[0].values()
+    assert moved <= sum(values[:4 * BATCH_OF_STEP].nbytes for values in
+                        samples(100).values()) + 64
 
 
 @pytest.mark.skipif(not HAS_NCCL, reason="the build found no nccl.h")
@@ -289,6 +310,11 @@ def test_entries_share_them(divisi, program, devices):
     _, after = forward(x, got["state.w1"], got["state.w2"])
     assert_close({n: got[n] for n in ("before", "after", "again")},
                  {"before": before, "after": after, "again": before})
+    # Who only reads them where they lie is one graph.
+    np.savez(divisi.path("x.npz"), x=x)
+    told = divisi("run", "g.divisi", "--entry", "predict", "--inputs", "x.npz",
+                  "--repeat", 3, "--verbose", env=emulator(seed=5)).err
+    assert "from the second run on" in told and "no graph" not in told
     assert np.array_equal(got["w"], got["state.w2"])
     assert not np.allclose(got["w"], program.w2)
     assert got["loss2"] < got["loss0"]
