@@ -82,6 +82,20 @@ static void addSent(const ResolvedProgram &program,
   }
 }
 
+/// Adds the rank's boxes of globals that some program updates there, whether it
+/// is one of the rank's or not: they are its state.
+static void addStates(const ResolvedManifest &resolved, uint32_t rank,
+                      SpacePlan &plan) {
+  for (uint32_t global = 0; global < resolved.globals.size(); ++global) {
+    const Placement &at = *resolved.globals[global];
+    auto position = resolved.grids[at.grid].positionOf(rank);
+    if (position && resolved.isUpdated[global] &&
+        !resolved.isHostState(global)) {
+      plan.globals[resolved.stateSpaces[global]][global] = at.bytes(*position);
+    }
+  }
+}
+
 SpacePlan divisi::rt::planSpaces(const ResolvedManifest &resolved,
                                  uint32_t rank) {
   auto spaces = static_cast<uint32_t>(resolved.manifest->spaces_size()) + 1;
@@ -113,6 +127,7 @@ SpacePlan divisi::rt::planSpaces(const ResolvedManifest &resolved,
       }
     }
   }
+  addStates(resolved, rank, plan);
   return plan;
 }
 

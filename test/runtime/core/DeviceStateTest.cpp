@@ -252,3 +252,22 @@ TEST_F(DeviceStateTest, allEntriesFindThemInOneMemory) {
               HasSubstr("entry 'g' has global 'm', which is updated, in memory "
                         "space 'host', expected 'test', where it lies"));
 }
+
+// As only a damaged artifact has it: nobody writes what could be written, and
+// one rank has no program at all.
+TEST_F(DeviceStateTest, aRankWithoutProgramsHasItsPart) {
+  ManifestBuilder b(2);
+  b.manifest.add_spaces(std::string(TestDevice::name));
+  TensorRef t = b.tensor(b.grid({2}), {4}, {DimSplit({0})});
+  uint32_t m = b.global("m", "state", t);
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  ProgramBuilder p(b.manifest, entry, {0});
+  uint32_t fresh = p.newGlobal(m, t);
+  p.program.mutable_buffers(int(fresh))->set_space(1);
+  auto session = openSession(b.manifest, {{1, 2, 3, 4}}, options_);
+  ASSERT_TRUE(session) << session.status().message();
+  EXPECT_THAT(valuesOf(*(*session)->readGlobal("m")), ElementsAre(1, 2, 3, 4));
+  EXPECT_TRUE((*session)->reloadState().isOk());
+  EXPECT_EQ((*session)->memory(), *(*session)->predictedMemory());
+}
