@@ -52,6 +52,7 @@ private:
   void move(func::FuncOp entry);
   void moveBodies(func::FuncOp entry);
   void moveGlobals(ArrayRef<func::FuncOp> entries);
+  void bringGlobals(func::FuncOp entry);
   Attribute onChunk(Attribute attribute, int64_t chunk);
   size_t planOf(int64_t chunk) const {
     return planOfStage_[stageOfChunk_[size_t(chunk)]];
@@ -301,6 +302,36 @@ void StagePlacer::moveGlobals(ArrayRef<func::FuncOp> entries) {
   }
 }
 
+/// A weight that rests on another stage comes once to a stage that reads it,
+/// and not for each of its users and micro-batches.
+void StagePlacer::bringGlobals(func::FuncOp entry) {
+  llvm::DenseMap<std::pair<Operation *, Operation *>, Layout> brought;
+  for (auto op : entry.front().getOps<nn::LoopInterface>()) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto read = operand.get().getDefiningOp<nn::ReadOp>();
+      if (!read || !spmd::getSplit(op) || spmd::getStop(operand)) {
+        continue;
+      }
+      FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(op);
+      auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(
+          read, read.getGlobalAttr());
+      spmd::PlaceAttr place = spmd::getPlace(global);
+      if (failed(strategy) || !place ||
+          place.getGrid() == strategy->grid.getRef()) {
+        continue;
+      }
+      Layout wanted = spmd::withoutPartial(
+          operandLayout(strategy->nest, strategy->grid.getValue(),
+                        strategy->split, operand.getOperandNumber()));
+      Layout first =
+          brought.try_emplace({read, strategy->grid}, wanted).first->second;
+      spmd::setStop(operand,
+                    spmd::makePlace(strategy->grid,
+                                    global.getTensorType().getShape(), first));
+    }
+  }
+}
+
 Status StagePlacer::run() {
   if (cluster_.levels.empty()) {
     return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
@@ -331,6 +362,9 @@ Status StagePlacer::run() {
     move(entry);
   }
   moveGlobals(entries);
+  for (func::FuncOp entry : entries) {
+    bringGlobals(entry);
+  }
   for (spmd::GridOp grid : before) {
     grid.erase();
   }

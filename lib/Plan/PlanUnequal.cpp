@@ -47,13 +47,14 @@ private:
   std::vector<int64_t> sizesInOrder() const;
   std::vector<int64_t> candidates(int64_t devices) const;
   Status chooseSizes();
-  Expected<PlanReport> planEqual() const;
+  Expected<PlanReport> planEqual(ModuleOp module) const;
   bool isPlanned(int64_t size) const {
     return llvm::any_of(
         plans_, [&](const SizedPlan &plan) { return plan.devices == size; });
   }
   void forget(int64_t size);
   bool isTight(const Status &status);
+  bool isSlower(const Placed &placed) const;
   Expected<PlanReport> plan(int64_t size);
   Expected<Placed> planAll();
   Expected<PlanReport> adopt(Placed placed);
@@ -216,11 +217,25 @@ bool UnequalPlanner::isTight(const Status &status) {
 }
 
 /// As planModule, of equal stages.
-Expected<PlanReport> UnequalPlanner::planEqual() const {
+Expected<PlanReport> UnequalPlanner::planEqual(ModuleOp module) const {
   PlanOptions options = options_;
   options.stageDevices.clear();
   options.searchesStageDevices = false;
-  return planModule(module_, options);
+  return planModule(module, options);
+}
+
+/// Whether equal stages are faster with overlap, which the sizes were not
+/// searched by.
+bool UnequalPlanner::isSlower(const Placed &placed) const {
+  ModuleOp from = module_;
+  OwningOpRef<ModuleOp> equal = cast<ModuleOp>(from->clone());
+  if (!planEqual(*equal)) {
+    return false; // it may not fit
+  }
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>((*placed.module)->clone());
+  std::optional<int64_t> time = options_.simulate(*copy);
+  std::optional<int64_t> other = options_.simulate(*equal);
+  return time && other && *other <= *time;
 }
 
 /// Plans a copy of the program.
@@ -307,7 +322,7 @@ Expected<PlanReport> UnequalPlanner::run() {
       return status;
     }
     if (llvm::all_equal(options_.stageDevices)) {
-      return planEqual();
+      return planEqual(module_);
     }
   }
   if (Status status = check(); !status.isOk()) {
@@ -322,7 +337,12 @@ Expected<PlanReport> UnequalPlanner::run() {
     plans_.clear();
     placed = planAll();
   }
-  return placed ? adopt(std::move(*placed)) : Expected<PlanReport>(first);
+  if (!placed) {
+    return first;
+  }
+  bool isCompared = options_.searchesStageDevices && options_.simulate;
+  return isCompared && isSlower(*placed) ? planEqual(module_)
+                                         : adopt(std::move(*placed));
 }
 
 Expected<PlanReport> planUnequal(ModuleOp module, const PlanOptions &options) {

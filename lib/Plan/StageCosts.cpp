@@ -22,18 +22,41 @@ void StageCut::addTime(Operation *op, int64_t nanoseconds, NodeCost &cost) {
   cost.once += isEach ? 0 : nanoseconds;
 }
 
+/// The node that `op` is of or, if it is of none, the last one that it uses: it
+/// joins what micro-batches return, say.
+std::optional<size_t> StageCut::nodeNear(Operation *op) const {
+  auto own = nodeOfOp_.find(op);
+  std::optional<size_t> node;
+  if (own != nodeOfOp_.end()) {
+    node = own->second;
+  }
+  for (Value operand : op->getOperands()) {
+    auto used = nodeOfOp_.find(operand.getDefiningOp());
+    if (own == nodeOfOp_.end() && used != nodeOfOp_.end()) {
+      node = std::max(node.value_or(used->second), used->second);
+    }
+  }
+  return node;
+}
+
 /// They also differ in what goes on within them.
-void StageCut::addWays() {
+void StageCut::addWays(ArrayRef<func::FuncOp> entries) {
   std::vector<llvm::DenseMap<Operation *, int64_t>> times(plans_.count());
   for (size_t plan = 0; plan < plans_.count(); ++plan) {
     times[plan] = timesOfWays(plans_.grid(plan)->getParentOfType<ModuleOp>());
   }
-  for (auto [op, node] : nodeOfOp_) {
-    for (auto [kind, own] : llvm::zip_equal(kinds_.kinds, nodes_[node].costs)) {
-      if (!kind.isBound) {
-        addTime(op, times[kind.plan].lookup(plans_.twin(kind.plan, op)), own);
+  auto add = [&](Operation &op) {
+    std::optional<size_t> node = nodeNear(&op);
+    for (size_t kind = 0; node && kind < kinds_.kinds.size(); ++kind) {
+      auto [plan, pool, begin, devices, isBound] = kinds_.kinds[kind];
+      if (!isBound) {
+        addTime(&op, times[plan].lookup(plans_.twin(plan, &op)),
+                nodes_[*node].costs[kind]);
       }
     }
+  };
+  for (func::FuncOp entry : entries) {
+    llvm::for_each(entry.front(), add);
   }
 }
 

@@ -313,7 +313,7 @@ void StageCut::price(ModuleOp module) {
     }
   }
   if (kinds_.isSized) {
-    addWays();
+    addWays(entriesOf(module));
   }
   for (spmd::GridOp grid : grids_) {
     grid.erase();

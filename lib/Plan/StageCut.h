@@ -97,7 +97,8 @@ private:
   void priceNodes(mlir::func::FuncOp entry);
   // Of stages of several sizes (StageCosts.cpp).
   void addTime(mlir::Operation *op, int64_t nanoseconds, NodeCost &cost);
-  void addWays();
+  std::optional<size_t> nodeNear(mlir::Operation *op) const;
+  void addWays(llvm::ArrayRef<mlir::func::FuncOp> entries);
   void addMemory(mlir::func::FuncOp entry);
   void addKept(mlir::Operation *op, size_t node);
   void addGlobal(nn::GlobalOp global, size_t node);

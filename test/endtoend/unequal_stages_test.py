@@ -134,6 +134,17 @@ def test_a_large_stage_gets_more_layers(divisi):
     divisi("check", "one.divisi", "--inputs", "x.npz", "--expect", "y.npz")
 
 
+def test_a_tied_weight_travels_once(divisi):
+    """To the last stage, which it does for all micro-batches."""
+    m = model("gpt2")
+    divisi("simulate", m.onnx, *m.shapes, "--devices", 2, *pipeline(2, 8),
+           "--rewrite", "off", "-o", "t.json")
+    events = json.loads(divisi.path("t.json").read_text())["traceEvents"]
+    sent = [e["name"] for e in events if e.get("cat") == "spmd.transfer"]
+    assert sent.count("node_linear") == 2, sent  # at both of its ends
+    assert sent.count("node_scaled_dot_product_attention_1") == 16, sent
+
+
 def test_equal_options_give_equal_bytes(divisi):
     case = Trained("gpt2", "sgd")
     for name in ("a", "b"):
