@@ -12,7 +12,8 @@
 //
 //   micro-batches   the divisors of the batch up to 16, few first; of more, the
 //                   first one that fits, where none of these does
-//   stages          the divisors of the devices, of 2 to 16 micro-batches
+//   stages          the divisors of the devices, of 2 to 16 micro-batches; of
+//                   a prime number of devices also 2 and 3, of unequal sizes
 //
 // The model is imported again for each number of micro-batches: what its shapes
 // then are, the model says. A number is discarded if operators alone take
@@ -110,12 +111,15 @@ public:
   }
   /// The program with the best number of micro-batches, if there is one.
   std::unique_ptr<Compilation> takeProgram() { return std::move(best_); }
+  /// Lets `plan` have so many.
+  void setStages(int64_t stages, PlanOptions &plan) const;
   /// Notes what was compared on `module`.
   void note(ModuleOp module) const { setTrialRecords(module, records_); }
 
 private:
   static std::unique_ptr<Compilation> withoutDumps(Compilation &program);
   bool isOver() const { return control_.struck() != search::Stopped::Finished; }
+  bool mayBeUnequal() const;
   std::vector<int64_t> stagesOf(int64_t batches) const;
   Status tryOne(Compilation &program, int64_t batches, int64_t stages);
   Status tryCount(int64_t batches);
@@ -140,6 +144,21 @@ Compilation::PipelineTrials::withoutDumps(Compilation &program) {
   return copy;
 }
 
+/// Whether there are no equal parts but one and single devices: then stages may
+/// have unequal numbers of them.
+bool Compilation::PipelineTrials::mayBeUnequal() const {
+  const GridRequest &grid = source_.options_.plan.grid;
+  bool isOpen = grid.mesh.empty() && !grid.dataParallel && !grid.tensorParallel;
+  return isOpen && devices_ > 2 && primeFactors(devices_).size() == 1;
+}
+
+void Compilation::PipelineTrials::setStages(int64_t stages,
+                                            PlanOptions &plan) const {
+  plan.pipelineStages = stages;
+  plan.searchesStageDevices |=
+      !source_.options_.givesStages && devices_ % stages != 0;
+}
+
 /// As many as were asked for, else those that are searched.
 std::vector<int64_t>
 Compilation::PipelineTrials::stagesOf(int64_t batches) const {
@@ -148,7 +167,8 @@ Compilation::PipelineTrials::stagesOf(int64_t batches) const {
   }
   std::vector<int64_t> numbers;
   for (int64_t stages = 1; stages <= devices_; ++stages) {
-    if (devices_ % stages == 0 && (stages == 1 || searchesStagesOf(batches))) {
+    bool isPart = devices_ % stages == 0 || (stages <= 3 && mayBeUnequal());
+    if (isPart && (stages == 1 || searchesStagesOf(batches))) {
       numbers.push_back(stages);
     }
   }
@@ -168,7 +188,7 @@ Status Compilation::PipelineTrials::tryOne(Compilation &program,
   record.stages = stages;
   std::unique_ptr<Compilation> trial = withoutDumps(program);
   trial->options_.searchesStages = false;
-  trial->options_.plan.pipelineStages = stages;
+  setStages(stages, trial->options_.plan);
   trial->options_.rewrite.mode = RewriteMode::Off;
   trial->options_.warned = nullptr;
   trial->options_.plan.control.onPlan = nullptr;
@@ -296,7 +316,7 @@ Status Compilation::chooseStages() {
     return status;
   }
   // If no plan fits, the message is that of one stage.
-  options_.plan.pipelineStages = trials.stages().value_or(1);
+  trials.setStages(trials.stages().value_or(1), options_.plan);
   trials.note(*module_);
   return Status();
 }
@@ -392,7 +412,7 @@ Status Compilation::chooseMicroBatches() {
   options_.import.batches = best->options_.import.batches;
   options_.train = best->options_.train;
   options_.microBatches = best->options_.microBatches;
-  options_.plan.pipelineStages = *trials.stages();
+  trials.setStages(*trials.stages(), options_.plan);
   trials.note(*module_);
   if (rows.drawsNumbers && options_.import.batches > 1) {
     tell("each micro-batch draws random numbers of its own");

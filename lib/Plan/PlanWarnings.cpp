@@ -274,7 +274,9 @@ std::vector<std::string> noteIdle(const Cluster &cluster,
     notes.push_back(std::to_string(options.pipelineStages) + " stages have " +
                     std::to_string(asked) + " devices each: of the " +
                     std::to_string(all) + " that there are " +
-                    std::to_string(left) + " stay idle");
+                    std::to_string(left) +
+                    " stay idle; --stage-devices auto gives stages unequal "
+                    "numbers of devices");
   }
   if (options.grid.mesh.empty() && used < asked) {
     notes.push_back("the plan is for " + std::to_string(used) + " of " +

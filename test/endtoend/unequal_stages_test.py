@@ -145,6 +145,31 @@ def test_a_tied_weight_travels_once(divisi):
     assert sent.count("node_scaled_dot_product_attention_1") == 16, sent
 
 
+def test_sizes_are_searched(divisi):
+    """They are no slower than equal stages, which leave devices idle, nor than
+    any sizes in any order."""
+    onnx.save(wide_layers(24, 512), divisi.path("m.onnx"))
+    times = {}
+    for sizes in ("auto", "equal", "3,2", "2,3", "4,1", "1,4"):
+        flags = {"auto": ("--pipeline-parallel-size", 2, "--devices", 5,
+                          *staged("auto", 4)),
+                 "equal": ("--devices", 5, *pipeline(2, 4))}.get(
+                     sizes, staged(sizes, 4))
+        line = divisi("simulate", "m.onnx", *flags, "--rewrite", "off",
+                      "--json")
+        [entry] = json.loads(line.out)["entries"]
+        times[sizes] = entry["nanoseconds"]
+        if sizes == "equal":
+            assert ("1 stay idle; --stage-devices auto gives stages unequal "
+                    "numbers of devices") in line.err, line.err
+    assert times["auto"] < 0.95 * times["equal"], times
+    assert times["auto"] <= 1.01 * min(times.values()), times
+    [entry] = json.loads(divisi(
+        "simulate", "m.onnx", "--devices", 5, "--micro-batches", 4,
+        "--rewrite", "off", "--json").out)["entries"]
+    assert entry["nanoseconds"] <= times["auto"]
+
+
 def test_equal_options_give_equal_bytes(divisi):
     case = Trained("gpt2", "sgd")
     for name in ("a", "b"):
