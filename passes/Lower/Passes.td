@@ -115,6 +115,34 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
   ];
 }
 
+def FuseWeightGradients : Pass<"fuse-weight-gradients", "::mlir::ModuleOp"> {
+  let summary = "make one call of a convolution's gradient by its weights";
+  let description = [{
+    Precondition: programs whose memory is not planned yet; each buffer is
+    written by one instruction.
+
+    Effect: a convolution of an operand and a gradient, in both of which images
+    and channels are swapped, as in the result behind it, becomes one call where
+    a library of the host has a kernel for that, which swaps nothing. Only
+    kernels of this build are asked: a module for devices other than CPUs
+    (`divisi.cluster`) is left unchanged.
+
+    ```mlir
+    exec.call "nn.transpose"(%x) into (%a) {permutation = array<i64: 1, 0, 2, 3>}
+    exec.call "nn.transpose"(%dy) into (%b) {permutation = array<i64: 1, 0, 2, 3>}
+    exec.call "nn.conv"(%a, %b) into (%c) {…}
+    exec.call "nn.transpose"(%c) into (%dw) {permutation = array<i64: 1, 0, 2, 3>}
+    // becomes, where there is such a kernel
+    exec.call "fused"(%x, %dy) into (%dw) {} {…}
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect",
+                           "::divisi::nn::NNDialect"];
+  let statistics = [
+    Statistic<"numFused", "fused", "calls that were made">,
+  ];
+}
+
 def ChooseFormats : Pass<"choose-formats", "::mlir::ModuleOp"> {
   let summary = "store tensors with channels last where kernels prefer it";
   let description = [{

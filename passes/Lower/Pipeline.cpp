@@ -21,6 +21,8 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
   if (options.device.backend) {
     manager.addPass(createPlaceSpaces(options.device));
   }
+  // Others want other formats than its parts do.
+  manager.addPass(createFuseWeightGradients());
   // What packs and unpacks are calls like others.
   if (options.choosesFormats) {
     manager.addPass(createChooseFormats());

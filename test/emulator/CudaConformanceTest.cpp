@@ -34,7 +34,7 @@ using rt::test::Case;
 using rt::test::Subject;
 using rt::test::Tensor;
 
-static const Subject reference{"reference", referenceBackend, 1, {}};
+static const Subject reference{"reference", referenceBackend, 1};
 
 /// Larger cases are for threads, which the emulator has one of.
 static std::vector<Case> casesOfGpus() {

@@ -51,6 +51,7 @@ static constexpr StringLiteral kPasses[] = {
     "split-kinds",
     "place-spaces",
     "choose-formats",
+    "fuse-weight-gradients",
     "write-carried",
     "write-globals",
     "generate-code",

@@ -26,19 +26,20 @@ const RegionRunner &withReference() {
 class CpuBackend final : public Backend {
 public:
   CpuBackend() {
-    for (auto family : {cpu::int8ConvKernels(), cpu::int8MatmulKernels(),
-                        cpu::matmulKernels(), cpu::convKernels(),
-                        cpu::pointKernels(), cpu::attentionKernels()}) {
+    for (auto family :
+         {cpu::int8ConvKernels(), cpu::int8MatmulKernels(),
+          cpu::matmulKernels(), cpu::convKernels(), cpu::convWeightsKernels(),
+          cpu::pointKernels(), cpu::attentionKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     for (Kernel &kernel : kernels_) {
       kernel.library = "oneDNN";
     }
-    for (auto family : {cpu::quantizedKernels(), cpu::clampKernels(),
-                        cpu::sigmoidKernels(), cpu::widenedKernels(),
-                        cpu::permutedKernels(), cpu::threadedKernels(),
-                        cpu::poolKernels(), cpu::reduceKernels(),
-                        cpu::nativeKernels()}) {
+    for (auto family :
+         {cpu::quantizedKernels(), cpu::clampKernels(), cpu::sigmoidKernels(),
+          cpu::normalizeKernels(), cpu::widenedKernels(),
+          cpu::permutedKernels(), cpu::threadedKernels(), cpu::poolKernels(),
+          cpu::reduceKernels(), cpu::nativeKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     kernels_.push_back(regionKernel<&withReference>());

@@ -21,9 +21,12 @@ std::span<const Kernel> int8ConvKernels();
 std::span<const Kernel> int8MatmulKernels();
 /// By oneDNN, too.
 std::span<const Kernel> convKernels();
+/// Gradients of convolutions by their weights.
+std::span<const Kernel> convWeightsKernels();
 std::span<const Kernel> pointKernels();
 /// By vectors of ours.
 std::span<const Kernel> clampKernels();
+std::span<const Kernel> normalizeKernels();
 std::span<const Kernel> poolKernels();
 std::span<const Kernel> quantizedKernels();
 std::span<const Kernel> reduceKernels();

@@ -26,7 +26,14 @@ namespace divisi::rt::cpu {
 namespace {
 
 /// What has to change about attributes when dimensions do.
-enum class Change : uint8_t { Nothing, Axis, Axes, Lists, Permutation };
+enum class Change : uint8_t {
+  Nothing,
+  Axis,
+  Axes,
+  ReducedAxes, ///< Of dimensions that the result lacks.
+  Lists,
+  Permutation
+};
 
 struct Permutable {
   std::string_view op;
@@ -59,11 +66,15 @@ private:
 
 static std::span<const Permutable> permutables() {
   static const std::vector<Permutable> all = [] {
-    std::vector<Permutable> rows{
-        {"nn.concat", Change::Axis},          {"nn.pad", Change::Lists},
-        {"nn.pool_max", Change::Lists},       {"nn.pool_sum", Change::Lists},
-        {"nn.reduce", Change::Axes},          {"nn.slice", Change::Lists},
-        {"nn.transpose", Change::Permutation}};
+    std::vector<Permutable> rows{{"nn.concat", Change::Axis},
+                                 {"nn.pad", Change::Lists},
+                                 {"nn.pool_max", Change::Lists},
+                                 {"nn.pool_sum", Change::Lists},
+                                 {"nn.normalize", Change::Axes},
+                                 {"nn.reduce", Change::ReducedAxes},
+                                 {"nn.slice", Change::Lists},
+                                 {"nn.softmax", Change::Axis},
+                                 {"nn.transpose", Change::Permutation}};
     for (auto family : {unaryKernels(), elementwiseKernels()}) {
       for (const Kernel &kernel : family) {
         rows.push_back({kernel.op});
@@ -128,7 +139,7 @@ static void permuteAttributes(Change change, size_t rank, const CallSite &site,
                               Attributes &attributes) {
   if (change == Change::Axis) {
     attributes.set("axis", storedAt(attributes.getInt("axis"), rank));
-  } else if (change == Change::Axes) {
+  } else if (change == Change::Axes || change == Change::ReducedAxes) {
     Dims axes = attributes.getInts("axes");
     for (int64_t &axis : axes) {
       axis = storedAt(axis, rank);
@@ -215,7 +226,7 @@ bool PermutedCall::permuteRegion() {
     CallSite own{part.op, part.attributes, operands, results};
     bool isFormatted = hasFormats(own);
     for (TensorInfo &result : results) {
-      if (isFormatted && row && row->change != Change::Axes) {
+      if (isFormatted && row && row->change != Change::ReducedAxes) {
         result.format = channelsLast;
       }
     }
@@ -282,7 +293,7 @@ PermutedCall::PermutedCall(const CallSite &site)
     }
     results_.push_back(storedAs(site.results[0]));
     isDone_ = true;
-  } else if (change == Change::Axes) {
+  } else if (change == Change::ReducedAxes) {
     operands_.push_back(storedAs(site.operands[0]));
     auto result = permuteReduced(site);
     isDone_ =

@@ -16,23 +16,49 @@
 #include "runtime/backends/cpu/PostOps.h"
 #include "runtime/kernels/Families.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace divisi::rt::cpu {
 namespace {
 
+/// Lines of which each element depends on all others.
+struct Lines {
+  int64_t count = 0, length = 0;
+};
+
+/// oneDNN's softmax leaves NaN out of a line's sum: makes all of it NaN.
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+spreadNaN(float *line, int64_t length) {
+  int odd = 0;
+  for (int64_t i = 0; i < length; ++i) {
+    odd |= line[i] != line[i] ? 1 : 0;
+  }
+  if (odd != 0) {
+    std::fill_n(line, length, std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
 class PointKernel final : public PreparedKernel {
 public:
-  PointKernel(Primitive primitive, int threads)
-      : primitive_(std::move(primitive)), threads_(threads) {}
+  PointKernel(Primitive primitive, int threads, Lines lines)
+      : primitive_(std::move(primitive)), threads_(threads), lines_(lines) {}
   Status launch(LaunchContext &context) override {
     TeamSize team(threads_);
     bool done = primitive_.run({context.operands[0], context.results[0]},
                                context.workspace);
+    auto *y = static_cast<float *>(context.results[0]);
+#pragma omp parallel for schedule(static)
+    for (int64_t line = 0; line < lines_.count; ++line) {
+      spreadNaN(y + line * lines_.length, lines_.length);
+    }
     return done ? Status() : kernelFailure();
   }
 
 private:
   Primitive primitive_;
   int threads_;
+  Lines lines_; ///< Of a softmax.
 };
 
 } // namespace
@@ -55,6 +81,17 @@ static bool isPlain(const CallSite &site) {
          referenceBackend().find(site)->prepare(site, ignored) != nullptr;
 }
 
+/// The lines of a softmax whose elements lie side by side; none of others, in
+/// which oneDNN loses no NaN.
+static Lines linesOf(const CallSite &site) {
+  const Dims &extents = site.results[0].extents;
+  bool isLast = site.op == "nn.softmax" &&
+                site.attributes.getInt("axis") == int64_t(extents.size()) - 1;
+  return isLast
+             ? Lines{site.results[0].count() / extents.back(), extents.back()}
+             : Lines();
+}
+
 using MakeDesc = PrimitiveDesc (*)(const CallSite &site, MemoryDesc &memory);
 
 template <MakeDesc Make>
@@ -72,7 +109,7 @@ static std::unique_ptr<PreparedKernel> preparePoint(const CallSite &site,
       }
       if (primitive) {
         return std::make_unique<PointKernel>(std::move(primitive),
-                                             threadsOf(site));
+                                             threadsOf(site), linesOf(site));
       }
     }
   }

@@ -21,8 +21,6 @@ struct Subject {
   const char *name;
   const Backend &(*get)();
   int threads;
-  /// {operator whose NaN tests are skipped, reason}.
-  std::vector<std::pair<std::string, std::string>> nanSkips = {};
 };
 
 /// For GoogleTest's messages.

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Calls drawn at random, with any of their tensors in either format, compute
-// what the reference computes row-major: operators that treat all dimensions
-// alike, those that name some, convolutions, and regions behind them.
+// what the reference computes row-major.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,8 +98,7 @@ Call Draw::elementwise() {
   static const char *const binary[] = {"nn.add", "nn.mul", "nn.max", "nn.sub"};
   Dims dims = shape(3 + below(3));
   Call call{.result = TensorInfo::whole(DType::F32, dims)};
-  // A part of the tensors, as ranks have it.
-  TensorInfo box = call.result;
+  TensorInfo box = call.result; // a part, as ranks have it
   for (size_t d = 0; d < dims.size() && below(2); ++d) {
     box.offset[d] = below(3);
     box.global[d] += box.offset[d] + below(3);
@@ -126,62 +124,65 @@ Call Draw::elementwise() {
 
 Call Draw::structural() {
   size_t rank = 3 + below(3);
-  Dims dims = shape(rank), all(rank, 0), ones(rank, 1);
+  Dims dims = shape(rank), all(rank, 0), ones(rank, 1), extents = dims;
   Call call;
   call.operands.push_back(tensor(dims));
-  switch (below(5)) {
+  switch (below(6)) {
   case 0: {
     int64_t axis = below(rank);
     Dims other = dims;
     other[axis] = 1 + below(9);
     call.operands.push_back(tensor(other));
-    other[axis] += dims[axis];
+    extents[axis] += other[axis];
     call.op = "nn.concat";
     call.attributes = {{"axis", axis}};
-    call.result = TensorInfo::whole(DType::F32, other);
-    return call;
+    break;
   }
   case 1: {
-    Dims axes, left;
+    Dims axes;
+    extents.clear();
     for (size_t d = 0; d < rank; ++d) {
-      (below(2) ? axes : left).push_back(int64_t(d));
-    }
-    Dims extents;
-    for (int64_t d : left) {
-      extents.push_back(dims[d]);
+      bool isAxis = below(2) != 0;
+      (isAxis ? axes : extents).push_back(isAxis ? int64_t(d) : dims[d]);
     }
     call.op = "nn.reduce";
     call.attributes = {{"axes", axes}, {"kind", std::string("sum")}};
-    call.result = TensorInfo::whole(DType::F32, extents);
-    return call;
+    break;
   }
   case 2: {
-    Dims permutation(rank), extents;
-    for (size_t d = 0; d < rank; ++d) {
-      permutation[d] = int64_t(d);
-    }
+    Dims permutation(rank);
+    extents.clear();
+    std::iota(permutation.begin(), permutation.end(), 0);
     std::shuffle(permutation.begin(), permutation.end(), random_);
     for (int64_t d : permutation) {
       extents.push_back(dims[d]);
     }
     call.op = "nn.transpose";
     call.attributes = {{"permutation", permutation}};
-    call.result = TensorInfo::whole(DType::F32, extents);
-    return call;
+    break;
   }
   case 3: {
-    Dims limits = dims, extents = dims, starts = all;
+    int64_t axis = below(int64_t(rank)), way = below(2);
+    Dims axes = axis > 1 && below(2) ? Dims{0, axis} : Dims{axis};
+    call.op = below(2) ? "nn.softmax" : "nn.normalize";
+    call.attributes = {{"axes", axes},
+                       {"center", way},
+                       {"epsilon", 1e-3},
+                       {"axis", axis},
+                       {"log", way}};
+    break;
+  }
+  case 4: {
+    Dims starts = all;
     for (size_t d = 0; d < rank; ++d) {
-      starts[d] = below(dims[d]);
-      extents[d] = dims[d] - starts[d];
+      extents[d] -= starts[d] = below(dims[d]);
     }
     call.op = "nn.slice";
-    call.attributes = {{"starts", starts}, {"limits", limits}, {"steps", ones}};
-    call.result = TensorInfo::whole(DType::F32, extents);
-    return call;
+    call.attributes = {{"starts", starts}, {"limits", dims}, {"steps", ones}};
+    break;
   }
   default: {
-    Dims kernel = ones, strides = ones, low = all, high = all, extents = dims;
+    Dims kernel = ones, strides = ones, low = all, high = all;
     for (size_t d = 2; d < rank; ++d) {
       kernel[d] = 1 + below(3);
       strides[d] = 1 + below(2);
@@ -195,10 +196,11 @@ Call Draw::structural() {
                        {"dilations", ones},
                        {"pads_lo", low},
                        {"pads_hi", high}};
-    call.result = TensorInfo::whole(DType::F32, extents);
-    return call;
+    break;
   }
   }
+  call.result = TensorInfo::whole(DType::F32, extents);
+  return call;
 }
 
 Call Draw::convolution() {
@@ -366,8 +368,8 @@ static int tryCalls(int rounds, Draw &draw, DrawCall drawCall) {
         continue;
       }
       taken += backend == &cpuBackend() && hasFormats(call);
-      std::vector<float> values =
-          (call.result.format.empty() ? *got : turned(*got)).values<float>();
+      got = call.result.format.empty() ? *got : turned(*got);
+      std::vector<float> values = got->values<float>();
       std::vector<float> wanted = expected->values<float>();
       for (size_t i = 0; i < wanted.size(); ++i) {
         if (!std::isfinite(wanted[i])) {
