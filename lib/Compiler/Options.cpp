@@ -226,8 +226,10 @@ static Status addPlan(const GivenOptions &given, PlanOptions &options) {
   options.grid.dataParallel = given.dataParallel;
   options.grid.tensorParallel = given.tensorParallel;
   options.pipelineStages = given.pipelineParallel.value_or(1);
-  if (Status status = addStageDevices(given, options); !status.isOk()) {
-    return status;
+  for (auto *add : {addStageDevices, addBranches}) {
+    if (Status status = add(given, options); !status.isOk()) {
+      return status;
+    }
   }
   options.chunksPerStage = given.stagesPerDevice;
   options.schedule = given.schedule;

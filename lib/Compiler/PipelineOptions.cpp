@@ -67,6 +67,27 @@ Status divisi::addMicroBatches(const GivenOptions &given,
   return Status();
 }
 
+Status divisi::addBranches(const GivenOptions &given, PlanOptions &options) {
+  if (given.branchParallel != "auto" && given.branchParallel != "off") {
+    return Status(ExitCode::Usage, "--branch-parallel '" +
+                                       given.branchParallel +
+                                       "': expected auto or off");
+  }
+  options.dividesBranches = given.branchParallel == "auto";
+  if (options.dividesBranches && options.pipelineStages > 1) {
+    return Status(ExitCode::Usage,
+                  "--branch-parallel auto divides devices among branches, and "
+                  "--pipeline-parallel-size among layers; leave one of them "
+                  "out");
+  }
+  if (options.dividesBranches && given.solver == "random") {
+    return Status(ExitCode::Usage,
+                  "--branch-parallel auto compares plans, and the solver "
+                  "random draws one; leave one of them out");
+  }
+  return Status();
+}
+
 /// Equal numbers say how many stages there are, and how many devices.
 Status divisi::addStageDevices(const GivenOptions &given,
                                PlanOptions &options) {

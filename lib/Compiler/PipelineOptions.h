@@ -22,6 +22,9 @@ Status addMicroBatches(const GivenOptions &given, CompileOptions &options);
 /// Sets the devices of stages, where these are said.
 Status addStageDevices(const GivenOptions &given, PlanOptions &options);
 
+/// Sets whether branches may run beside each other.
+Status addBranches(const GivenOptions &given, PlanOptions &options);
+
 } // namespace divisi
 
 #endif // DIVISI_LIB_COMPILER_PIPELINEOPTIONS_H

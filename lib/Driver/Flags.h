@@ -58,8 +58,9 @@ struct ImportFlags {
 
 /// What of a pipeline is asked for.
 struct PipelineFlags {
-  /// Adds --pipeline-parallel-size, --stage-devices, --num-stages-per-device,
-  /// --schedule, --micro-batches and --objective to `verb`.
+  /// Adds --pipeline-parallel-size, --stage-devices, --branch-parallel,
+  /// --num-stages-per-device, --schedule, --micro-batches and --objective to
+  /// `verb`.
   explicit PipelineFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given to `options`.
   void fill(GivenOptions &options) const;
@@ -67,6 +68,7 @@ struct PipelineFlags {
   /// As they were given.
   llvm::cl::opt<int64_t> stages;
   llvm::cl::opt<std::string> sizes;
+  llvm::cl::opt<std::string> branches;
   llvm::cl::opt<int64_t> chunks;
   llvm::cl::opt<std::string> schedule;
   llvm::cl::opt<std::string> microBatches;

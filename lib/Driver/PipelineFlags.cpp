@@ -22,6 +22,10 @@ PipelineFlags::PipelineFlags(cl::SubCommand &verb)
             cl::value_desc("N,N|auto"),
             cl::desc("how many devices each stage has, as 2,1; auto: what is "
                      "fastest (default: an equal part)")),
+      branches("branch-parallel", cl::sub(verb), on(ActsOn::Plan),
+               cl::value_desc("auto|off"), cl::init("off"),
+               cl::desc("auto: branches of the model may run beside each "
+                        "other, each on a part of the devices (default: off)")),
       chunks(
           "num-stages-per-device", cl::sub(verb), on(ActsOn::Plan),
           cl::value_desc("N"), cl::init(0),
@@ -50,6 +54,7 @@ void PipelineFlags::fill(GivenOptions &options) const {
     options.pipelineParallel = stages;
   }
   options.stageDevices = sizes;
+  options.branchParallel = branches;
   options.stagesPerDevice = chunks;
   options.schedule = schedule;
   if (microBatches.getNumOccurrences() > 0) {

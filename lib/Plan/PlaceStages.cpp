@@ -9,6 +9,7 @@
 #include "divisi/Plan/PlaceStages.h"
 
 #include "ChooseSchedule.h"
+#include "MoveChunks.h"
 #include "StageCut.h"
 #include "StageGrids.h"
 #include "dialects/NN/Bodies.h"
@@ -19,7 +20,6 @@
 #include "divisi/Plan/OrderSteps.h"
 #include "divisi/Plan/PlanRecord.h"
 
-#include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -44,22 +44,9 @@ public:
   int64_t nanoseconds() const { return nanoseconds_; }
 
 private:
-  void spread(func::FuncOp entry, const plan::StageCut &cut);
-  int64_t chunkOfValue(Value value) const;
   Expected<plan::StageKinds> equalKinds();
   Expected<plan::StageKinds> unequalKinds();
   void makeGrids(const plan::StageKinds &kinds, ArrayRef<size_t> kindOfChunk);
-  void move(func::FuncOp entry);
-  void moveBodies(func::FuncOp entry);
-  void moveGlobals(ArrayRef<func::FuncOp> entries);
-  void bringGlobals(func::FuncOp entry);
-  Attribute onChunk(Attribute attribute, int64_t chunk);
-  size_t planOf(int64_t chunk) const {
-    return planOfStage_[stageOfChunk_[size_t(chunk)]];
-  }
-  template <typename Op> Op twinOn(int64_t chunk, Op op) const {
-    return plans_.twin(planOf(chunk), op);
-  }
 
   ModuleOp module_;
   const Cluster &cluster_;
@@ -67,71 +54,12 @@ private:
   plan::SizedPlans plans_;
   std::vector<size_t> stageOfChunk_;
   int64_t nanoseconds_ = 0;
-  std::vector<plan::DeviceRun> runs_; ///< In which stages may stand.
-  std::vector<int64_t> sizes_;        ///< Per stage, its devices.
-  std::vector<size_t> planOfStage_;
-  SmallVector<FlatSymbolRefAttr> grids_; ///< Per stage.
-  llvm::DenseMap<Operation *, int64_t> chunkOf_;
+  std::vector<plan::DeviceRun> runs_;    ///< In which stages may stand.
+  std::vector<int64_t> sizes_;           ///< Per stage, its devices.
+  std::vector<plan::ChunkPlace> places_; ///< Per stage.
 };
 
 } // namespace
-
-/// Where the operator is that makes `value`; -1 if that is not known.
-int64_t StagePlacer::chunkOfValue(Value value) const {
-  Operation *maker = value.getDefiningOp();
-  auto known = maker ? chunkOf_.find(maker) : chunkOf_.end();
-  return known == chunkOf_.end() ? -1 : known->second;
-}
-
-/// Gives all operators of `entry` a chunk. Those of no node, which make new
-/// values of globals, are where their first user is, or the last operand.
-void StagePlacer::spread(func::FuncOp entry, const plan::StageCut &cut) {
-  llvm::StringMap<int64_t> globals; // the first chunk that reads one
-  for (Operation &op : entry.front()) {
-    if (std::optional<int64_t> chunk = cut.chunkOf(&op)) {
-      chunkOf_[&op] = *chunk;
-    }
-  }
-  for (auto read : entry.front().getOps<nn::ReadOp>()) {
-    for (Operation *user : read.getValue().getUsers()) {
-      if (auto known = chunkOf_.find(user); known != chunkOf_.end()) {
-        auto [chunk, isNew] =
-            globals.try_emplace(read.getGlobal(), known->second);
-        chunk->second = std::min(chunk->second, known->second);
-      }
-    }
-  }
-  for (Operation &op : llvm::reverse(entry.front())) {
-    if (chunkOf_.contains(&op)) {
-      continue;
-    }
-    std::optional<int64_t> chunk;
-    if (auto update = dyn_cast<nn::UpdateOp>(op)) {
-      if (auto known = globals.find(update.getGlobal());
-          known != globals.end()) {
-        chunk = known->second;
-      }
-    }
-    for (Operation *user : op.getUsers()) {
-      if (auto known = chunkOf_.find(user); known != chunkOf_.end()) {
-        chunk = std::min(chunk.value_or(known->second), known->second);
-      }
-    }
-    if (chunk) {
-      chunkOf_[&op] = *chunk;
-    }
-  }
-  for (Operation &op : entry.front()) {
-    if (chunkOf_.contains(&op)) {
-      continue;
-    }
-    int64_t chunk = 0;
-    for (Value operand : op.getOperands()) {
-      chunk = std::max(chunk, chunkOfValue(operand));
-    }
-    chunkOf_[&op] = chunk;
-  }
-}
 
 /// Stages of one size: of each run as many as there is room for.
 Expected<plan::StageKinds> StagePlacer::equalKinds() {
@@ -210,125 +138,11 @@ void StagePlacer::makeGrids(const plan::StageKinds &kinds,
     }
   }
   for (size_t stage = 0; stage < sizes_.size(); ++stage) {
-    planOfStage_.push_back(kinds.kinds[kindOfChunk[stage]].plan);
-    spmd::GridOp grid = plans_.grid(planOfStage_.back());
-    grids_.push_back(FlatSymbolRefAttr::get(plan::gridAt(
-        module_, grid, begins[stage], grid.getSymName() + Twine(stage))));
-  }
-}
-
-/// An attribute of the plan of `chunk`, with the grid of its stage in place of
-/// the plan's.
-Attribute StagePlacer::onChunk(Attribute attribute, int64_t chunk) {
-  auto from = FlatSymbolRefAttr::get(plans_.grid(planOf(chunk)));
-  AttrTypeReplacer replacer;
-  replacer.addReplacement([&](FlatSymbolRefAttr symbol) {
-    return symbol == from ? grids_[stageOfChunk_[size_t(chunk)]] : symbol;
-  });
-  return replacer.replace(attribute);
-}
-
-void StagePlacer::move(func::FuncOp entry) {
-  for (Operation &op : entry.front()) {
-    int64_t chunk = chunkOf_.lookup(&op);
-    Operation *planned = plans_.twin(planOf(chunk), &op);
-    for (StringRef name :
-         {spmd::SPMDDialect::kSplit, spmd::SPMDDialect::kPlaces,
-          spmd::SPMDDialect::kStops}) {
-      if (Attribute attribute = planned->getAttr(name)) {
-        op.setAttr(name, onChunk(attribute, chunk));
-      } else {
-        op.removeAttr(name);
-      }
-    }
-  }
-  for (unsigned i = 0; i != entry.getNumArguments(); ++i) {
-    std::optional<int64_t> known;
-    for (Operation *user : entry.getArgument(i).getUsers()) {
-      int64_t own = chunkOf_.lookup(user);
-      known = std::min(known.value_or(own), own);
-    }
-    int64_t chunk = known.value_or(0);
-    if (auto place = spmd::getArgPlace(twinOn(chunk, entry), i)) {
-      spmd::setArgPlace(entry, i, cast<spmd::PlaceAttr>(onChunk(place, chunk)));
-    }
-  }
-  Operation *end = entry.front().getTerminator();
-  for (unsigned i = 0; i != entry.getNumResults(); ++i) {
-    int64_t chunk = std::max<int64_t>(chunkOfValue(end->getOperand(i)), 0);
-    if (auto place = spmd::getResultPlace(twinOn(chunk, entry), i)) {
-      spmd::setResultPlace(entry, i,
-                           cast<spmd::PlaceAttr>(onChunk(place, chunk)));
-    }
-  }
-}
-
-/// A body runs where the loop stands that runs it.
-void StagePlacer::moveBodies(func::FuncOp entry) {
-  for (auto loop : entry.front().getOps<nn::LoopOp>()) {
-    auto body = cast<func::FuncOp>(
-        nn::lookupBody(loop, loop.getBodyAttr()).getOperation());
-    for (Operation &inner : body.front()) {
-      chunkOf_[&inner] = chunkOf_.lookup(loop);
-    }
-    moveBodies(body);
-    move(body);
-  }
-}
-
-/// A global rests on the first chunk that reads it, or else that updates it.
-void StagePlacer::moveGlobals(ArrayRef<func::FuncOp> entries) {
-  llvm::StringMap<int64_t> chunkOfGlobal;
-  for (func::FuncOp entry : entries) {
-    for (Operation &op : entry.front()) {
-      StringRef global;
-      if (auto read = dyn_cast<nn::ReadOp>(op)) {
-        global = read.getGlobal();
-      } else if (auto update = dyn_cast<nn::UpdateOp>(op)) {
-        global = update.getGlobal();
-      } else {
-        continue;
-      }
-      int64_t chunk = chunkOf_.lookup(&op);
-      auto [known, isNew] = chunkOfGlobal.try_emplace(global, chunk);
-      known->second = std::min(known->second, chunk);
-    }
-  }
-  for (auto global : module_.getOps<nn::GlobalOp>()) {
-    int64_t chunk = chunkOfGlobal.lookup(global.getSymName());
-    if (spmd::PlaceAttr place = spmd::getPlace(twinOn(chunk, global))) {
-      spmd::setPlace(global, cast<spmd::PlaceAttr>(onChunk(place, chunk)));
-    }
-  }
-}
-
-/// A weight that rests on another stage comes once to a stage that reads it,
-/// and not for each of its users and micro-batches.
-void StagePlacer::bringGlobals(func::FuncOp entry) {
-  llvm::DenseMap<std::pair<Operation *, Operation *>, Layout> brought;
-  for (auto op : entry.front().getOps<nn::LoopInterface>()) {
-    for (OpOperand &operand : op->getOpOperands()) {
-      auto read = operand.get().getDefiningOp<nn::ReadOp>();
-      if (!read || !spmd::getSplit(op) || spmd::getStop(operand)) {
-        continue;
-      }
-      FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(op);
-      auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(
-          read, read.getGlobalAttr());
-      spmd::PlaceAttr place = spmd::getPlace(global);
-      if (failed(strategy) || !place ||
-          place.getGrid() == strategy->grid.getRef()) {
-        continue;
-      }
-      Layout wanted = spmd::withoutPartial(
-          operandLayout(strategy->nest, strategy->grid.getValue(),
-                        strategy->split, operand.getOperandNumber()));
-      Layout first =
-          brought.try_emplace({read, strategy->grid}, wanted).first->second;
-      spmd::setStop(operand,
-                    spmd::makePlace(strategy->grid,
-                                    global.getTensorType().getShape(), first));
-    }
+    size_t plan = kinds.kinds[kindOfChunk[stage]].plan;
+    spmd::GridOp grid = plans_.grid(plan);
+    places_.push_back({plan, FlatSymbolRefAttr::get(plan::gridAt(
+                                 module_, grid, begins[stage],
+                                 grid.getSymName() + Twine(stage)))});
   }
 }
 
@@ -356,20 +170,17 @@ Status StagePlacer::run() {
   }
   nanoseconds_ = cut.nanoseconds();
   makeGrids(*kinds, cut.kindOfChunk());
-  for (func::FuncOp entry : entries) {
-    spread(entry, cut);
-    moveBodies(entry);
-    move(entry);
+  std::vector<plan::ChunkPlace> places;
+  for (size_t stage : stageOfChunk_) {
+    places.push_back(places_[stage]);
   }
-  moveGlobals(entries);
-  for (func::FuncOp entry : entries) {
-    bringGlobals(entry);
-  }
+  plan::ChunkMover mover(module_, plans_, std::move(places));
+  mover.run(entries, [&](Operation *op) { return cut.chunkOf(op); });
   for (spmd::GridOp grid : before) {
     grid.erase();
   }
   for (func::FuncOp entry : entries) {
-    plan::StepKinds steps = plan::labelSteps(entry, chunkOf_);
+    plan::StepKinds steps = plan::labelSteps(entry, mover.chunks());
     Expected<PipelineSchedule> schedule =
         plan::chooseSchedule(entry, steps, request_, cluster_);
     if (!schedule) {

@@ -9,6 +9,7 @@
 #include "divisi/Plan/PlanModule.h"
 
 #include "MeasurePlan.h"
+#include "PlanBranches.h"
 #include "PlanUnequal.h"
 #include "PlanWarnings.h"
 #include "PlanningInputs.h"
@@ -286,6 +287,9 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   bool isSearch = options.searchesStageDevices && options.pipelineStages > 1;
   if (isSearch || !options.stageDevices.empty()) {
     return planUnequal(module, options);
+  }
+  if (options.dividesBranches && options.pipelineStages == 1) {
+    return planBranches(module, options);
   }
   Expected<PlanReport> report = mayRecompute(module, options)
                                     ? planRecomputing(module, options)

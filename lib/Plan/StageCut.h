@@ -17,6 +17,7 @@
 
 #include "SizedPlans.h"
 #include "divisi/Cluster/Cluster.h"
+#include "divisi/Stages/BranchPlanner.h"
 #include "divisi/Stages/StagePlanner.h"
 #include "divisi/Support/Status.h"
 
@@ -68,6 +69,14 @@ public:
   Status run(mlir::ModuleOp module);
   /// Per chunk, of which kind its stage is.
   llvm::ArrayRef<size_t> kindOfChunk() const { return kindOfChunk_; }
+  /// In place of run(): the nodes as what may run beside each other on parts of
+  /// the devices, of which there is one pool (BranchNodes.cpp). A kind is a
+  /// size.
+  Expected<BranchProblem> branches(mlir::ModuleOp module);
+  /// Gives each node of these the chunk that `chunks` has for it.
+  void assign(std::vector<int64_t> chunks) { chunkOfNode_ = std::move(chunks); }
+  /// The number of an operator's node.
+  std::optional<size_t> nodeOf(mlir::Operation *op) const;
   /// The chunk of an operator that belongs to a node.
   std::optional<int64_t> chunkOf(mlir::Operation *op) const;
   /// What a call takes on all stages, one after the other. Known of stages of
@@ -94,6 +103,7 @@ private:
 
   void price(mlir::ModuleOp module);
   void findNodes(mlir::func::FuncOp entry);
+  void joinLoops(mlir::ModuleOp module);
   void priceNodes(mlir::func::FuncOp entry);
   // Of stages of several sizes (StageCosts.cpp).
   void addTime(mlir::Operation *op, int64_t nanoseconds, NodeCost &cost);

@@ -50,10 +50,10 @@ private:
 // all of them.
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
-  const auto &[cluster_, grid, stages, stageDevices_, searches, chunks,
-               schedule_, batchDim_, memoryLimit_, zero_, recompute_, judge_,
-               solver_, seed_, work_, gap_, maxStrategies_, measure, simulate,
-               host, share, control] = options;
+  const auto &[cluster_, grid, stages, stageDevices_, searches, branches,
+               chunks, schedule_, batchDim_, memoryLimit_, zero_, recompute_,
+               judge_, solver_, seed_, work_, gap_, maxStrategies_, measure,
+               simulate, host, share, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -65,6 +65,7 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   pipelineStages = stages;
   stageDevices = stageDevices_;
   searchesStageDevices = searches;
+  dividesBranches = branches;
   chunksPerStage = chunks;
   schedule = schedule_;
   batchDim = batchDim_;
@@ -85,10 +86,10 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
 
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
-  auto &[cluster_, grid, stages, stageDevices_, searches, chunks, schedule_,
-         batchDim_, memoryLimit_, zero_, recompute_, judge_, solver_, seed_,
-         work_, gap_, maxStrategies_, measure, simulate, host, share, control] =
-      options;
+  auto &[cluster_, grid, stages, stageDevices_, searches, branches, chunks,
+         schedule_, batchDim_, memoryLimit_, zero_, recompute_, judge_, solver_,
+         seed_, work_, gap_, maxStrategies_, measure, simulate, host, share,
+         control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -99,6 +100,7 @@ PlanOptions NNPlanPass::planOptions() const {
   stages = pipelineStages;
   stageDevices_ = {stageDevices.begin(), stageDevices.end()};
   searches = searchesStageDevices;
+  branches = dividesBranches;
   chunks = chunksPerStage;
   schedule_ = schedule;
   batchDim_ = batchDim;

@@ -185,6 +185,9 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
                "how many devices each stage has, if they are unequal">,
     Option<"searchesStageDevices", "search-stage-devices", "bool", "false",
            "whether these numbers are searched">,
+    Option<"dividesBranches", "branch-parallel", "bool", "false",
+           "whether branches may run beside each other, on parts of the "
+           "devices">,
     Option<"chunksPerStage", "num-stages-per-device", "int64_t", "0",
            "chunks of the model that a stage of a pipeline has">,
     Option<"schedule", "schedule", "std::string", "\"auto\"",

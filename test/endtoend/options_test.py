@@ -31,7 +31,7 @@ VALUES = {
     "dropout-seed": "1",
     "clip-norm": "1", "no-decay": "w", "train-only": "w", "freeze": "w",
     "rewrite": "search", "rewrite-class": "bit-exact",
-    "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
+    "batch-dim": "0", "branch-parallel": "off", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "judge": "sum", "memory-limit": "1GiB", "max-axes": "2",
     "mesh": "2", "micro-batches": "2", "pipeline-parallel-size": "2",
     "num-stages-per-device": "1", "objective": "latency", "recompute": "none",

@@ -62,6 +62,8 @@ struct PlanOptions {
   std::vector<int64_t> stageDevices;
   /// Whether these numbers are searched.
   bool searchesStageDevices = false;
+  /// Whether branches may run beside each other, on parts of the devices.
+  bool dividesBranches = false;
   /// Of a pipeline: chunks of the model per stage, and the order of steps, as
   /// PipelineRequest has them.
   int64_t chunksPerStage = 0;
