@@ -123,6 +123,7 @@ private:
   std::vector<int64_t> stagesOf(int64_t batches) const;
   Status tryOne(Compilation &program, int64_t batches, int64_t stages);
   Status tryCount(int64_t batches);
+  bool isWorthwhile(Compilation &program, int64_t batches, int64_t stages);
   Expected<int64_t> boundOf(Compilation &program, int64_t batches);
   void leaveOut(int64_t batches, const std::string &why);
 
@@ -167,10 +168,13 @@ Compilation::PipelineTrials::stagesOf(int64_t batches) const {
   }
   std::vector<int64_t> numbers;
   for (int64_t stages = 1; stages <= devices_; ++stages) {
-    bool isPart = devices_ % stages == 0 || (stages <= 3 && mayBeUnequal());
-    if (isPart && (stages == 1 || searchesStagesOf(batches))) {
+    if (devices_ % stages == 0 && (stages == 1 || searchesStagesOf(batches))) {
       numbers.push_back(stages);
     }
+  }
+  if (mayBeUnequal() && searchesStagesOf(batches)) {
+    numbers.push_back(2); // once the others are known
+    numbers.resize(numbers.size() + size_t(devices_ > 3), 3);
   }
   return numbers;
 }
@@ -223,10 +227,31 @@ Status Compilation::PipelineTrials::tryOne(Compilation &program,
   return Status();
 }
 
+/// Whether stages of unequal sizes, which need several plans, may be much
+/// faster than what was found. One has all devices but one for each other at
+/// most.
+bool Compilation::PipelineTrials::isWorthwhile(Compilation &program,
+                                               int64_t batches,
+                                               int64_t stages) {
+  constexpr double kMuch = 0.8;
+  if (devices_ % stages == 0 || !taken_) {
+    return true;
+  }
+  Expected<int64_t> even = boundOf(program, batches);
+  even = even ? even : Expected<int64_t>(0); // who plans says what is wrong
+  double whole = double(*even) * double(devices_) / double(batches);
+  double least = whole * (double(batches - 1) / double(devices_) +
+                          1 / double(devices_ - stages + 1));
+  return least < kMuch * double(*records_[*taken_].nanoseconds);
+}
+
 Status Compilation::PipelineTrials::tryStages(int64_t batches) {
   for (int64_t stages : stagesOf(batches)) {
     if (isOver()) {
       break;
+    }
+    if (!isWorthwhile(source_, batches, stages)) {
+      continue;
     }
     if (Status status = tryOne(source_, batches, stages); !status.isOk()) {
       return status;
@@ -280,6 +305,9 @@ Status Compilation::PipelineTrials::tryCount(int64_t batches) {
   }
   for (int64_t stages : stagesOf(batches)) {
     Compilation &program = stages > 1 ? **pipeline : **alone;
+    if (!isWorthwhile(program, batches, stages)) {
+      continue;
+    }
     Status status = isOver() ? Status() : tryOne(program, batches, stages);
     if (!status.isOk()) {
       return status;
