@@ -30,13 +30,13 @@ def Exec_InputOp : Exec_BufferOp<"input"> {
   let assemblyFormat = "$index attr-dict `:` type($buffer)";
 }
 
-// One that some program updates is no copy: it rests in one memory space, which
-// all programs of the module name, that of a device if `place-spaces` says so.
 def Exec_GlobalOp : Exec_BufferOp<"global"> {
   let summary = "a global at rest, each rank's box of it";
   let description = [{
     In the memory space of a device it is a copy of one that nobody updates,
-    made when the program is loaded; `exec.constant` likewise.
+    made when the program is loaded; `exec.constant` likewise. One that some
+    program updates rests in one memory space, which all programs of the module
+    name.
 
     Example:
     ```mlir
