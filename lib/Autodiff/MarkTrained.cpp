@@ -90,6 +90,13 @@ void Weights::followBack(Value output) {
   }
 }
 
+/// Whether it reads no constant, as large tables of positions are.
+static bool isParameter(nn::ReadOp read) {
+  auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(
+      read, read.getGlobalAttr());
+  return global.getKind() == nn::GlobalKind::Parameter;
+}
+
 /// Whether floats other than those of `apartFrom`, which inputs or other
 /// parameters are, make `value`.
 bool Weights::isComputed(Value value, nn::ReadOp apartFrom) {
@@ -102,7 +109,8 @@ bool Weights::isComputed(Value value, nn::ReadOp apartFrom) {
     }
     Operation *op = next.getDefiningOp();
     auto read = dyn_cast_if_present<nn::ReadOp>(op);
-    if (!op || (read && read.getGlobal() != apartFrom.getGlobal())) {
+    if (!op || (read && read.getGlobal() != apartFrom.getGlobal() &&
+                isParameter(read))) {
       return true;
     }
     llvm::append_range(open, op->getOperands());

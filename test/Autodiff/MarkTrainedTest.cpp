@@ -133,6 +133,12 @@ TEST_F(MarkTrainedTest, AnglesAreOfPositions) {
           -> tensor<4x4xf32>)";
   };
   EXPECT_EQ(reason("tensor<4xf32>", wave("%p")), "angles of positions");
+  // Large tables of positions are globals.
+  EXPECT_EQ(reason("tensor<4xf32>\nnn.global @table constant : "
+                   "tensor<4x4xf32>" +
+                       from(std::vector<float>(16, 1)),
+                   "%t = nn.read @table : tensor<4x4xf32>" + wave("%t")),
+            "angles of positions");
   EXPECT_EQ(reason("tensor<4xf32>", wave("%x")), "");
 }
 
