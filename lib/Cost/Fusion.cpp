@@ -8,6 +8,7 @@
 
 #include "divisi/Cost/Fusion.h"
 
+#include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Support/FormatLimits.h"
 
@@ -107,6 +108,13 @@ static nn::LoopInterface makerOf(OpOperand &operand) {
   return nullptr;
 }
 
+/// Whether a schedule lets both run at one time. A kernel of several steps would
+/// keep what all of them read until the last: gradients of all micro-batches.
+static bool isOneStep(Operation *maker, Operation *user) {
+  return maker->getAttr(pipe::PipeDialect::kStep) ==
+         user->getAttr(pipe::PipeDialect::kStep);
+}
+
 /// Whether each device has of `operand` what its kernel goes on with.
 static bool isFused(OpOperand &operand, nn::LoopInterface maker) {
   spmd::LocalAttr local = spmd::getLocal(operand.get().getType());
@@ -131,7 +139,7 @@ llvm::DenseMap<Operation *, OpFusion> fusionsOf(Block &body) {
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
       nn::LoopInterface maker = makerOf(operand);
-      if (!maker || !fuses(maker.getLoopNest(), 0, nest, number) ||
+      if (!maker || !isOneStep(maker, op) || !fuses(maker.getLoopNest(), 0, nest, number) ||
           !hasKernel(maker) || !hasKernel(op)) {
         continue;
       }

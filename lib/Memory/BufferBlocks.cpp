@@ -14,6 +14,9 @@ using namespace divisi;
 
 namespace {
 
+/// So many sends may be on their way in one queue, so that few steps wait.
+constexpr size_t kSends = 2;
+
 /// How many steps of each queue are known to have ended; 0 of later queues.
 using Clock = std::vector<size_t>;
 
@@ -25,12 +28,16 @@ public:
 
   void add(const BufferStep &step, size_t time);
   /// Per step: the first step of queue 0 that begins when it has ended, for one
-  /// of another queue; all others, and those that no step waits for, `none`.
+  /// of another queue; all others, and those that no step waits for, `none`. Of
+  /// a step that writes nothing, for which nobody can wait, the first behind
+  /// kSends later ones of its queue.
   std::vector<size_t> run(std::span<const BufferStep> steps);
 
   static constexpr size_t none = size_t(-1);
 
 private:
+  void addSends(std::span<const BufferStep> steps);
+
   std::vector<Clock> clocks_;              ///< Per queue, of its last step.
   std::vector<Clock> writers_;             ///< Per buffer, of who wrote it.
   std::vector<std::vector<size_t>> steps_; ///< Per queue.
@@ -78,7 +85,26 @@ std::vector<size_t> QueueKnowledge::run(std::span<const BufferStep> steps) {
       add(steps[time], time);
     }
   }
+  addSends(steps);
   return std::move(known_);
+}
+
+/// What is sent to others would be there until the end. When some more has been
+/// sent behind it, it mostly has come: whose bytes are written then, waits for
+/// it.
+void QueueKnowledge::addSends(std::span<const BufferStep> steps) {
+  for (size_t queue = 1; queue < steps_.size(); ++queue) {
+    for (size_t i = 0; i + kSends < steps_[queue].size(); ++i) {
+      size_t time = steps_[queue][i];
+      size_t next = steps_[queue][i + kSends];
+      while (next < steps.size() && steps[next].queue != 0) {
+        ++next;
+      }
+      if (steps[time].writes.empty() && next < steps.size()) {
+        known_[time] = std::min(known_[time], next);
+      }
+    }
+  }
 }
 
 namespace {

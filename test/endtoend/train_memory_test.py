@@ -146,3 +146,14 @@ def test_less_is_kept_and_the_bits_stay(divisi, large, devices):
     np.testing.assert_allclose(np.frombuffer(b"".join(again[0]), np.float32),
                                np.frombuffer(b"".join(once[0]), np.float32),
                                rtol=1e-5)
+
+
+def test_micro_batches_of_a_pipeline_follow_each_other(divisi, tiny):
+    """1F1B holds as many as there are stages, however many there are, and of
+    their gradients the sum."""
+    held_by = []
+    for count in (6, 24):
+        held_by.append(held(divisi(
+            "compile", tiny.onnx, *STEP, "--pipeline-parallel-size", 2,
+            "--schedule", "1f1b", "--micro-batches", count, "-o", "m.divisi")))
+    assert held_by[1] < 1.1 * held_by[0], held_by

@@ -17,7 +17,9 @@
 // the result has no other user, and, once it is partitioned, that each device
 // computes the part that it uses: layouts are equal, and not partial. An
 // operator is fused into one producer: if several operands could be fused, it
-// takes the first of them from a register, and reads the others.
+// takes the first of them from a register, and reads the others. Operators of
+// different steps of a pipeline are never fused: a sum over micro-batches would
+// keep the gradients of all.
 //
 //===----------------------------------------------------------------------===//
 

@@ -16,7 +16,8 @@
 //
 // In a program that overlaps, a buffer read by another queue is live until a
 // step of the first queue comes after the read: reusing its bytes earlier would
-// make that step wait.
+// make that step wait. For a send nothing waits, so what it reads is live until
+// two more are sent on its queue; whose bytes are written then, comes after it.
 //
 //   0  call … into (%a)                       %a: [0, 4), not [0, 2)
 //   1  collective "all_reduce" %a into %b
