@@ -29,8 +29,7 @@ public:
   void add(const BufferStep &step, size_t time);
   /// Per step: the first step of queue 0 that begins when it has ended, for one
   /// of another queue; all others, and those that no step waits for, `none`. Of
-  /// a step that writes nothing, for which nobody can wait, the first behind
-  /// kSends later ones of its queue.
+  /// a send, the first behind kSends later ones of its queue.
   std::vector<size_t> run(std::span<const BufferStep> steps);
 
   static constexpr size_t none = size_t(-1);
@@ -100,7 +99,7 @@ void QueueKnowledge::addSends(std::span<const BufferStep> steps) {
       while (next < steps.size() && steps[next].queue != 0) {
         ++next;
       }
-      if (steps[time].writes.empty() && next < steps.size()) {
+      if (steps[time].isSend && next < steps.size()) {
         known_[time] = std::min(known_[time], next);
       }
     }

@@ -70,6 +70,7 @@ bool FunctionBuffers::add(Operation &op) {
   step.readsAtEnd = isa<nn::UpdateOp>(op);
   if (tagOf(&op)) {
     step.queue = queueOf(communicatorOf(&op));
+    step.isSend = op.getNumResults() == 0;
   }
   for (Value operand : op.getOperands()) {
     addUse(operand, step.reads);

@@ -134,6 +134,8 @@ BufferStep StepReader::stepOf(Operation &op) {
   };
   add(instruction.getReads(), step.reads);
   add(instruction.getWrites(), step.writes);
+  auto transfer = dyn_cast<TransferOp>(op);
+  step.isSend = transfer && !transfer.getTarget();
   if (auto call = dyn_cast<CallOp>(op)) {
     for (unsigned operand : inPlaceOperands(call)) {
       Value input = call.getInputs()[operand];

@@ -66,15 +66,15 @@ TEST(BufferBlocksTest, sendsEndWithLaterOnes) {
   std::vector<BufferStep> steps;
   for (size_t i = 0; i < 5; ++i) {
     steps.push_back({{}, {i}, {}});
-    steps.push_back({{i}, {}, {}, 1});
+    steps.push_back({{i}, {}, {}, 1, false, {}, true});
   }
   std::vector<int64_t> bytes(5, 64);
   EXPECT_THAT(timesOf(blocksOf(steps, bytes, /*overlaps=*/true)),
               ElementsAre(Pair(0, 6), Pair(2, 8), Pair(4, 11), Pair(6, 11),
                           Pair(8, 11)));
-  EXPECT_THAT(timesOf(blocksOf(steps, bytes, /*overlaps=*/false)),
-              ElementsAre(Pair(0, 2), Pair(2, 4), Pair(4, 6), Pair(6, 8),
-                          Pair(8, 10)));
+  EXPECT_THAT(
+      timesOf(blocksOf(steps, bytes, /*overlaps=*/false)),
+      ElementsAre(Pair(0, 2), Pair(2, 4), Pair(4, 6), Pair(6, 8), Pair(8, 10)));
 }
 
 /// Scratch is needed while its step runs, and lies over no operand.

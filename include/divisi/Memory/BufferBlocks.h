@@ -44,6 +44,7 @@ struct BufferStep {
   size_t queue = 0;                 ///< 0 is the queue of the operators.
   bool readsAtEnd = false;          ///< When the program has ended.
   std::vector<size_t> scratch = {}; ///< Buffers that no other step touches.
+  bool isSend = false; ///< To other programs alone: no step waits for it.
 };
 
 /// Blocks of buffers, in the order in which they are needed first.
