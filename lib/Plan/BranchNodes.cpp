@@ -13,6 +13,7 @@ using namespace mlir;
 
 namespace divisi::plan {
 
+/// The number of an operator's node.
 std::optional<size_t> StageCut::nodeOf(Operation *op) const {
   auto node = nodeOfOp_.find(op);
   return node == nodeOfOp_.end() ? std::nullopt : std::optional(node->second);
@@ -54,12 +55,15 @@ void StageCut::joinLoops(ModuleOp module) {
   }
 }
 
-Expected<BranchProblem> StageCut::branches(ModuleOp module) {
-  SmallVector<func::FuncOp> entries = entriesOf(module);
-  for (func::FuncOp entry : entries) {
+void StageCut::findBranchNodes(ModuleOp module) {
+  for (func::FuncOp entry : entriesOf(module)) {
     findNodes(entry);
   }
   joinLoops(module);
+}
+
+BranchProblem StageCut::branches(ModuleOp module) {
+  findBranchNodes(module);
   price(module);
   BranchProblem problem;
   for (const StageKind &kind : kinds_.kinds) {
@@ -73,7 +77,7 @@ Expected<BranchProblem> StageCut::branches(ModuleOp module) {
   }
   const LinkLevel &links = cluster_.levels.front();
   std::vector<llvm::DenseSet<size_t>> operands(nodes_.size());
-  for (func::FuncOp entry : entries) {
+  for (func::FuncOp entry : entriesOf(module)) {
     for (Operation &op : entry.front()) {
       std::optional<size_t> own = nodeOf(&op);
       bool isUsed = false;

@@ -39,14 +39,10 @@ public:
 private:
   Expected<PlanReport> planWhole();
   bool planPart(int64_t devices);
-  bool isPlanned(int64_t devices) const {
-    return llvm::any_of(
-        plans_, [&](const SizedPlan &plan) { return plan.devices == devices; });
-  }
   std::vector<int64_t> sizes() const;
   StageKinds kindsOf(const SizedPlans &plans,
                      llvm::ArrayRef<int64_t> sizes) const;
-  Status choose();
+  void choose();
   void place(ModuleOp module) const;
   bool isBetter(ModuleOp placed, const PlanReport &whole) const;
   Expected<PlanReport> adopt(ModuleOp from, PlanReport report);
@@ -129,31 +125,27 @@ StageKinds BranchedPlanner::kindsOf(const SizedPlans &plans,
   for (int64_t size : sizes) {
     kinds.kinds.push_back({.plan = plans.planFor(size),
                            .devices = size,
-                           .isBound = !isPlanned(size)});
+                           .isBound = !plans.hasPlanFor(size)});
   }
   return kinds;
 }
 
 /// Finds the best places, of which no part lacks a plan.
-Status BranchedPlanner::choose() {
+void BranchedPlanner::choose() {
   sizes_ = sizes();
   while (true) {
     SizedPlans plans(*program_, plans_);
     StageCut cut(*cluster_, plans, 1, kindsOf(plans, sizes_));
-    Expected<BranchProblem> problem = cut.branches(*program_);
-    if (!problem) {
-      return problem.status();
-    }
-    best_ = divisi::planBranches(*problem);
+    best_ = divisi::planBranches(cut.branches(*program_));
     std::vector<int64_t> open;
     for (const DevicePart &part : best_.places) {
       int64_t size = sizes_[part.size];
-      if (!isPlanned(size) && !llvm::is_contained(open, size)) {
+      if (!plans.hasPlanFor(size) && !llvm::is_contained(open, size)) {
         open.push_back(size);
       }
     }
     if (open.empty()) {
-      return Status();
+      return;
     }
     for (int64_t size : open) {
       if (!planPart(size)) {
@@ -167,9 +159,7 @@ Status BranchedPlanner::choose() {
 void BranchedPlanner::place(ModuleOp module) const {
   SizedPlans plans(module, plans_);
   StageCut cut(*cluster_, plans, 1, kindsOf(plans, sizes_));
-  if (!cut.branches(module)) {
-    return; // it was possible before
-  }
+  cut.findBranchNodes(module);
   std::map<std::pair<size_t, size_t>, int64_t> chunks;
   std::vector<ChunkPlace> places;
   std::vector<int64_t> chunkOfNode;
@@ -227,9 +217,8 @@ Expected<PlanReport> BranchedPlanner::run() {
   if (!report) {
     return report;
   }
-  Status status = cluster_->hasKinds() ? Status() : choose();
-  if (!status.isOk()) {
-    return status;
+  if (!cluster_->hasKinds()) {
+    choose();
   }
   OwningOpRef<ModuleOp> placed;
   if (best_.isDivided()) {

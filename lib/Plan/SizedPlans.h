@@ -43,8 +43,12 @@ public:
   int64_t devices(size_t plan) const { return plans_[plan].devices; }
   /// Its grid.
   spmd::GridOp grid(size_t plan) const { return plans_[plan].grid; }
-  /// The plan for stages of so many.
+  /// The plan for stages of so many; the first, where there is none.
   size_t planFor(int64_t devices) const;
+  /// Whether there is one.
+  bool hasPlanFor(int64_t devices) const {
+    return plans_[planFor(devices)].devices == devices;
+  }
   /// What is there of `op`, an operation of the program.
   mlir::Operation *twin(size_t plan, mlir::Operation *op) const;
   /// `twin` of an operation of a kind.

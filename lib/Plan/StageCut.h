@@ -72,11 +72,11 @@ public:
   /// In place of run(): the nodes as what may run beside each other on parts of
   /// the devices, of which there is one pool (BranchNodes.cpp). A kind is a
   /// size.
-  Expected<BranchProblem> branches(mlir::ModuleOp module);
+  BranchProblem branches(mlir::ModuleOp module);
+  /// The nodes of branches() alone, without what they take.
+  void findBranchNodes(mlir::ModuleOp module);
   /// Gives each node of these the chunk that `chunks` has for it.
   void assign(std::vector<int64_t> chunks) { chunkOfNode_ = std::move(chunks); }
-  /// The number of an operator's node.
-  std::optional<size_t> nodeOf(mlir::Operation *op) const;
   /// The chunk of an operator that belongs to a node.
   std::optional<int64_t> chunkOf(mlir::Operation *op) const;
   /// What a call takes on all stages, one after the other. Known of stages of
@@ -104,6 +104,7 @@ private:
   void price(mlir::ModuleOp module);
   void findNodes(mlir::func::FuncOp entry);
   void joinLoops(mlir::ModuleOp module);
+  std::optional<size_t> nodeOf(mlir::Operation *op) const;
   void priceNodes(mlir::func::FuncOp entry);
   // Of stages of several sizes (StageCosts.cpp).
   void addTime(mlir::Operation *op, int64_t nanoseconds, NodeCost &cost);

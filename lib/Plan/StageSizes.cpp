@@ -39,7 +39,7 @@ Expected<std::vector<int64_t>> bestStageDevices(ModuleOp module,
                                .pool = kinds.pools.size(),
                                .begin = run.begin,
                                .devices = size,
-                               .isBound = known.devices(plan) != size});
+                               .isBound = !known.hasPlanFor(size)});
       }
     }
     kinds.pools.push_back(run.length);

@@ -9,9 +9,12 @@
 #include "passes/Lower/CallSites.h"
 
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "divisi/runtime/code/RowCode.h"
+#include "passes/StatusDiagnostic.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -76,6 +79,15 @@ bool divisi::mayWriteOver(CallOp call, ArrayRef<InPlace> inPlace, Value result,
   int number = llvm::find(call.getOutputs(), result).getIndex();
   return offsetInRoot(call.getInputs()[operand]) == 0 &&
          llvm::is_contained(inPlace, std::pair(operand, number));
+}
+
+FailureOr<bool> divisi::asksHostKernels(ModuleOp module) {
+  divisi::Expected<Cluster> cluster = getCluster(module);
+  if (!cluster) {
+    emitStatus(module.getLoc(), cluster.status());
+    return failure();
+  }
+  return runsKernelsOf(*cluster);
 }
 
 llvm::StringSet<> divisi::updatedGlobals(ModuleOp module) {

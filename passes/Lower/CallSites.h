@@ -44,6 +44,10 @@ bool mayWriteOver(exec::CallOp call, llvm::ArrayRef<InPlace> inPlace,
                   mlir::Value result,
                   llvm::function_ref<bool(mlir::Value)> isOld);
 
+/// Whether `module` is for the kernels of this build, which may be asked. Tells
+/// of a cluster that cannot be read, and fails.
+mlir::FailureOr<bool> asksHostKernels(mlir::ModuleOp module);
+
 /// The globals that some program of `module` updates.
 llvm::StringSet<> updatedGlobals(mlir::ModuleOp module);
 

@@ -25,10 +25,6 @@
 #include "passes/Lower/Passes.h"
 #include "passes/Lower/SliceCalls.h"
 
-#include "divisi/Cost/ModuleCluster.h"
-#include "divisi/Profile/HostProcessor.h"
-#include "passes/StatusDiagnostic.h"
-
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -342,12 +338,11 @@ static llvm::StringMap<TagSet> sharedTags(ModuleOp module) {
 
 void ChooseFormatsPass::runOnOperation() {
   ModuleOp module = getOperation();
-  divisi::Expected<Cluster> cluster = getCluster(module);
-  if (!cluster) {
-    emitStatus(module.getLoc(), cluster.status());
+  FailureOr<bool> asks = asksHostKernels(module);
+  if (failed(asks)) {
     return signalPassFailure();
   }
-  if (!runsKernelsOf(*cluster)) {
+  if (!*asks) {
     return;
   }
   llvm::StringSet<> updated = updatedGlobals(module);

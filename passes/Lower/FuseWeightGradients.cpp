@@ -9,10 +9,6 @@
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
-#include "divisi/Cost/ModuleCluster.h"
-#include "divisi/Profile/HostProcessor.h"
-#include "passes/StatusDiagnostic.h"
-
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -197,12 +193,11 @@ int64_t WeightGradients::fuse() {
 
 void FuseWeightGradientsPass::runOnOperation() {
   ModuleOp module = getOperation();
-  divisi::Expected<Cluster> cluster = getCluster(module);
-  if (!cluster) {
-    emitStatus(module.getLoc(), cluster.status());
+  FailureOr<bool> asks = asksHostKernels(module);
+  if (failed(asks)) {
     return signalPassFailure();
   }
-  if (!runsKernelsOf(*cluster)) {
+  if (!*asks) {
     return;
   }
   llvm::StringSet<> updated = updatedGlobals(module);
