@@ -96,12 +96,23 @@ static Status keepRoles(const AskedGrid &asked, int64_t devices,
   return Status();
 }
 
+/// Whether any axis had one.
+static bool hasRole(StringRef roles) {
+  return llvm::any_of(llvm::split(roles, ' '), [](StringRef role) {
+    return role == "data" || role == "model";
+  });
+}
+
 /// The other options of `record` that `plan` leaves open.
-static void keepOptions(const PlanRecord &record, PlanOptions &plan,
-                        std::vector<std::string> &kept) {
+static void keepOptions(const PlanRecord &record, bool givesBranches,
+                        PlanOptions &plan, std::vector<std::string> &kept) {
   if (plan.batchDim == 0 && record.batchDim != 0) {
     plan.batchDim = record.batchDim;
     kept.push_back("--batch-dim " + std::to_string(record.batchDim));
+  }
+  if (record.dividesBranches && !givesBranches && plan.pipelineStages == 1) {
+    plan.dividesBranches = true;
+    kept.push_back("--branch-parallel auto");
   }
   if (!plan.memoryLimit && record.memoryLimit) {
     plan.memoryLimit = record.memoryLimit;
@@ -144,7 +155,7 @@ Compilation::keepRequest(bool keepsGrid,
                        : "--stage-devices " +
                              stageDevicesText(plan.stageDevices));
   }
-  keepOptions(**record, plan, kept);
+  keepOptions(**record, options_.givesBranches, plan, kept);
   if (!options_.objective && (*record)->throughputOf) {
     options_.objective = Objective::Throughput;
     kept.push_back("--objective throughput");
@@ -157,7 +168,13 @@ Compilation::keepRequest(bool keepsGrid,
   bool saysGrid = keepsGrid || !plan.grid.mesh.empty() ||
                   plan.grid.dataParallel || plan.grid.tensorParallel ||
                   !plan.stageDevices.empty();
-  if (!saysGrid && !grids.empty()) {
+  bool isDivided = (*record)->dividesBranches && !llvm::hasSingleElement(grids);
+  if (!saysGrid && isDivided && hasRole((*record)->roles)) {
+    lost =
+        "the degrees of parallelism that the plan was made with are those of "
+        "all devices, which it divides among branches; give "
+        "--tensor-parallel-size or --data-parallel-size again";
+  } else if (!saysGrid && !grids.empty() && !isDivided) {
     AskedGrid asked = askedOf((*grids.begin()).getValue(), (*record)->roles);
     int64_t devices = asked.positions;
     if (plan.grid.devices) {

@@ -44,6 +44,7 @@ Status divisi::addMicroBatches(const GivenOptions &given,
   options.givesStages = given.pipelineParallel.has_value() ||
                         !options.plan.stageDevices.empty() ||
                         options.plan.pipelineStages > 1;
+  options.givesBranches = given.branchParallel.has_value();
   options.searchesMicroBatches = text == "auto";
   if (options.searchesMicroBatches) {
     return given.solver == "random"
@@ -68,12 +69,12 @@ Status divisi::addMicroBatches(const GivenOptions &given,
 }
 
 Status divisi::addBranches(const GivenOptions &given, PlanOptions &options) {
-  if (given.branchParallel != "auto" && given.branchParallel != "off") {
-    return Status(ExitCode::Usage, "--branch-parallel '" +
-                                       given.branchParallel +
-                                       "': expected auto or off");
+  std::string text = given.branchParallel.value_or("off");
+  if (text != "auto" && text != "off") {
+    return Status(ExitCode::Usage,
+                  "--branch-parallel '" + text + "': expected auto or off");
   }
-  options.dividesBranches = given.branchParallel == "auto";
+  options.dividesBranches = text == "auto";
   if (options.dividesBranches && options.pipelineStages > 1) {
     return Status(ExitCode::Usage,
                   "--branch-parallel auto divides devices among branches, and "

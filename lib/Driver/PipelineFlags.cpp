@@ -54,7 +54,9 @@ void PipelineFlags::fill(GivenOptions &options) const {
     options.pipelineParallel = stages;
   }
   options.stageDevices = sizes;
-  options.branchParallel = branches;
+  if (branches.getNumOccurrences() > 0) {
+    options.branchParallel = branches;
+  }
   options.stagesPerDevice = chunks;
   options.schedule = schedule;
   if (microBatches.getNumOccurrences() > 0) {

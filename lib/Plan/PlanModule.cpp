@@ -209,6 +209,9 @@ static PlanRecord recordOf(const PlanningInputs &inputs,
   if (options.recompute != "auto" && hasStates(inputs.dataflow)) {
     record.recompute = options.recompute;
   }
+  if (options.dividesBranches && options.pipelineStages == 1) {
+    record.dividesBranches = true;
+  }
   record.maxStrategies = int64_t(options.maxStrategies);
   if (options.judge != PlanOptions().judge) {
     record.judge = options.judge;

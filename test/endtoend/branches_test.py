@@ -176,6 +176,33 @@ def test_processes_give_the_bits_of_threads(divisi, models, slow):
         np.testing.assert_array_equal(value, other[key], key)
 
 
+@pytest.mark.parametrize("flags, count", [
+    ((), 3), (("--branch-parallel", "off"), 1)])
+def test_a_plan_is_made_again(divisi, models, slow, flags, count):
+    """--replan divides devices among branches again, unless it is told not
+    to."""
+    divisi("plan", models["towers"], "--cluster", slow(2), *BRANCHES,
+           "--rewrite", "off", "-o", "p.mlir")
+    before = grids_of(divisi, "p.mlir")
+    told = divisi("plan", "p.mlir", "--data", models["towers"], "--replan",
+                  *flags, "-o", "q.mlir").err
+    assert ("--branch-parallel auto" in told) == (not flags), told
+    after = grids_of(divisi, "q.mlir")
+    assert len(after) == 1 if flags else after == before
+
+
+@pytest.mark.parametrize("flags, message", [
+    (("--data-parallel-size", 2), "--replan: the degrees of parallelism that "
+     "the plan was made with are those of all devices, which it divides among "
+     "branches; give --tensor-parallel-size or --data-parallel-size again")])
+def test_degrees_are_those_of_all_devices(divisi, models, slow, flags, message):
+    divisi("plan", models["towers"], "--cluster", slow(4), *BRANCHES, *flags,
+           "--rewrite", "off", "-o", "p.mlir")
+    told = divisi("plan", "p.mlir", "--data", models["towers"], "--replan",
+                  "-o", "q.mlir").err
+    assert (message in told) == (len(grids_of(divisi, "p.mlir")) > 1), told
+
+
 def test_equal_options_give_equal_bytes(divisi, models, slow):
     for name in ("a", "b"):
         divisi("compile", models["towers"], "--cluster", slow(4), *BRANCHES,

@@ -90,6 +90,8 @@ struct CompileOptions {
   bool searchesStages = false;
   /// Whether plan.pipelineStages was asked for, be it 1.
   bool givesStages = false;
+  /// Whether plan.dividesBranches was asked for, be it not.
+  bool givesBranches = false;
   RewriteOptions rewrite; ///< Unused where IR has been rewritten.
   PlanOptions plan;       ///< Unused where IR is planned already.
   /// Without the report and the device, which are set here.

@@ -71,10 +71,11 @@ struct GivenOptions {
   std::optional<int64_t> tensorParallel; ///< --tensor-parallel-size
   /// --pipeline-parallel-size; without, one is searched for micro-batches.
   std::optional<int64_t> pipelineParallel;
-  std::string stageDevices;           ///< --stage-devices, `2,1`.
-  std::string branchParallel = "off"; ///< --branch-parallel, auto or off.
-  int64_t stagesPerDevice = 0;        ///< --num-stages-per-device
-  std::string schedule = "auto";      ///< --schedule
+  std::string stageDevices; ///< --stage-devices, `2,1`.
+  /// --branch-parallel, auto or off.
+  std::optional<std::string> branchParallel;
+  int64_t stagesPerDevice = 0;   ///< --num-stages-per-device
+  std::string schedule = "auto"; ///< --schedule
   /// --micro-batches, a number or `auto`; without, 1, or `auto` where
   /// throughput is wanted.
   std::optional<std::string> microBatches;

@@ -38,6 +38,8 @@ struct PlanRecord {
   std::optional<std::string> zero;    ///< PlanOptions::zero, if given.
   /// PlanOptions::recompute, of a training step.
   std::optional<std::string> recompute;
+  /// True if devices were to be divided among branches, else nothing.
+  std::optional<bool> dividesBranches;
   int64_t maxStrategies = 0; ///< PlanOptions::maxStrategies
   /// PlanOptions::judge, if it is not the default.
   std::optional<std::string> judge;
@@ -96,6 +98,7 @@ void forEachField(Record &record, Field field) {
   field("memory_limit", record.memoryLimit);
   field("zero", record.zero);
   field("recompute", record.recompute);
+  field("branch_parallel", record.dividesBranches);
   field("max_strategies", record.maxStrategies);
   field("judge", record.judge);
   field("solver", record.solver);
