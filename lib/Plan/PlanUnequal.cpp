@@ -13,6 +13,7 @@
 #include "StageSizes.h"
 #include "divisi/Plan/DropPlan.h"
 #include "divisi/Plan/PlanRecord.h"
+#include "divisi/Plan/StageNumber.h"
 
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -34,6 +35,9 @@ public:
   }
 
   Expected<PlanReport> run();
+  /// How many stages are best, of those in `numbers` up to what the options
+  /// say.
+  Expected<std::optional<int64_t>> number(StageNumbers numbers);
 
 private:
   /// A pipeline of plans for all sizes.
@@ -62,6 +66,8 @@ private:
   ModuleOp module_;
   PlanOptions options_;
   bool isSearching_ = false; ///< Of sizes.
+  /// If how many stages there are is searched, too.
+  std::optional<StageNumbers> numbers_;
   /// Bytes per device, of all plans but the last.
   std::optional<int64_t> limitOfFirst_;
   /// What all sizes are planned for: with what is computed again, once that is
@@ -118,14 +124,16 @@ std::vector<int64_t> UnequalPlanner::sizesInOrder() const {
 /// beside such stages, and what divides well.
 std::vector<int64_t> UnequalPlanner::candidates(int64_t devices) const {
   constexpr int64_t kFew = 8;
-  int64_t stages = options_.pipelineStages, part = devices / stages;
+  int64_t stages = numbers_ ? numbers_->least : options_.pipelineStages;
+  int64_t part = devices / stages;
   int64_t degree = options_.grid.dataParallel.value_or(1) *
                    options_.grid.tensorParallel.value_or(1);
   std::set<int64_t> sizes;
   for (int64_t size = 1; size <= devices - stages + 1; ++size) {
     bool isPower = (size & (size - 1)) == 0;
     bool isPart = size == part || size == part + 1 ||
-                  size == devices - part * (stages - 1);
+                  size == devices - part * (stages - 1) ||
+                  (numbers_ && devices % size == 0);
     if ((devices <= kFew || isPower || isPart) && size % degree == 0) {
       sizes.insert(size);
     }
@@ -142,11 +150,11 @@ Status UnequalPlanner::chooseSizes() {
     return devices.status();
   }
   std::vector<int64_t> sizes = candidates(*devices);
-  if (sizes.empty() || *devices < options_.pipelineStages) {
+  int64_t stages = numbers_ ? numbers_->least : options_.pipelineStages;
+  if (sizes.empty() || *devices < stages) {
     return Status(); // who plans for equal stages says what is wrong
   }
-  int64_t part =
-      (*devices + options_.pipelineStages - 1) / options_.pipelineStages;
+  int64_t part = (*devices + stages - 1) / stages;
   auto from = llvm::lower_bound(sizes, part);
   std::vector<int64_t> open = {from == sizes.end() ? sizes.back() : *from};
   PipelineRequest request = pipelineOf(options_);
@@ -169,7 +177,8 @@ Status UnequalPlanner::chooseSizes() {
       open.assign(sizes.end() - (sizes.empty() ? 0 : 1), sizes.end());
       continue;
     }
-    auto found = bestStageDevices(*program_, request, plans_, *devices, sizes);
+    auto found =
+        bestStageDevices(*program_, request, plans_, *devices, sizes, numbers_);
     if (!found) {
       return found.status();
     }
@@ -183,7 +192,7 @@ Status UnequalPlanner::chooseSizes() {
   isSearching_ = false;
   options_.stageDevices = std::move(best);
   // The largest is planned for again, beside the others.
-  if (!llvm::all_equal(options_.stageDevices)) {
+  if (!numbers_ && !llvm::all_equal(options_.stageDevices)) {
     forget(*llvm::max_element(options_.stageDevices));
   }
   return Status();
@@ -312,6 +321,24 @@ Expected<PlanReport> UnequalPlanner::adopt(Placed placed) {
   return std::move(report);
 }
 
+Expected<std::optional<int64_t>> UnequalPlanner::number(StageNumbers numbers) {
+  numbers_ = std::move(numbers);
+  options_.stageDevices.clear();
+  if (Status status = check(); !status.isOk()) {
+    return status;
+  }
+  Expected<int64_t> devices = numDevices();
+  if (!devices || *devices < 2) {
+    return devices ? Expected<std::optional<int64_t>>(std::nullopt)
+                   : devices.status();
+  }
+  if (Status status = chooseSizes(); !status.isOk()) {
+    return status;
+  }
+  auto found = int64_t(options_.stageDevices.size());
+  return found > 1 ? std::optional(found) : std::nullopt;
+}
+
 Expected<PlanReport> UnequalPlanner::run() {
   constexpr int kTries = 3;
   if (options_.searchesStageDevices) {
@@ -354,3 +381,18 @@ Expected<PlanReport> planUnequal(ModuleOp module, const PlanOptions &options) {
 }
 
 } // namespace divisi::plan
+
+namespace divisi {
+
+Expected<std::optional<int64_t>> bestStageNumber(ModuleOp module,
+                                                 const PlanOptions &options,
+                                                 int64_t most,
+                                                 ArrayRef<size_t> leftOut) {
+  PlanOptions numbered = options;
+  numbered.pipelineStages = most;
+  numbered.searchesStageDevices = true;
+  return plan::UnequalPlanner(module, numbered)
+      .number({2, {leftOut.begin(), leftOut.end()}});
+}
+
+} // namespace divisi

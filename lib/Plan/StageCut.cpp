@@ -224,7 +224,9 @@ StageProblem StageCut::problemOf(std::vector<size_t> ends) const {
   }
   problem.sizes.assign(kinds_.sizes.begin(), kinds_.sizes.end());
   problem.microBatches = batches > 1 ? size_t(batches) : 4;
-  problem.minStages = problem.maxStages = size_t(chunks_);
+  problem.maxStages = size_t(chunks_);
+  problem.minStages = size_t(kinds_.leastChunks.value_or(chunks_));
+  problem.leftOut = kinds_.leftOut;
   problem.inFlight = [count = problem.microBatches](size_t position,
                                                     size_t stages) {
     return inFlightOf1F1B(position, stages, count);
@@ -237,6 +239,8 @@ StageProblem StageCut::problemOf(std::vector<size_t> ends) const {
     NodeCost to = upTo[kindOf(subGrid)][end];
     const Node &last = nodes_[ends[end - 1]];
     double bytes = double(last.crossing) * 1e9 / links.bytesPerSecond;
+    // Each device of the stage sends a part (Cost/Transfer.h).
+    bytes /= isSized ? double(subGrid.devices) : 1;
     int64_t sends = int64_t(bytes) + last.values * links.latencyNanoseconds;
     return std::optional(
         StageCost{.nanoseconds = to.nanoseconds - from.nanoseconds,
@@ -250,14 +254,15 @@ StageProblem StageCut::problemOf(std::vector<size_t> ends) const {
 
 /// Gives each node a chunk.
 Status StageCut::cut() {
-  if (int64_t(nodes_.size()) < chunks_) {
+  int64_t least = kinds_.leastChunks.value_or(chunks_);
+  if (int64_t(nodes_.size()) < least) {
     return makeError(ExitCode::Usage, "a pipeline of ", chunks_,
                      " chunks is asked for (--pipeline-parallel-size times "
                      "--num-stages-per-device), and the program has ",
                      nodes_.size(), " nodes: each chunk needs one");
   }
   std::vector<size_t> ends = findLayers();
-  if (int64_t(ends.size()) < chunks_) { // too few are worth more than one
+  if (int64_t(ends.size()) < least) { // too few are worth more than one
     ends.clear();
     for (size_t node = 0; node < nodes_.size(); ++node) {
       ends.push_back(node);
@@ -268,6 +273,9 @@ Status StageCut::cut() {
   if (!plan) { // what devices hold is judged later
     llvm::fill(problem.memory, std::numeric_limits<int64_t>::max());
     plan = planStages(problem);
+  }
+  if (!plan && kinds_.leastChunks) {
+    return Status();
   }
   if (!plan) {
     return noRoom(cluster_, kinds_.sizes);
@@ -332,7 +340,7 @@ Status StageCut::run(ModuleOp module) {
   }
   price(module);
   Status status = cut();
-  if (status.isOk() && kinds_.isSized) {
+  if (status.isOk() && kinds_.isSized && hasCut()) {
     countTime();
   }
   return status;

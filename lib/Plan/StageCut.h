@@ -47,6 +47,10 @@ struct StageKinds {
   /// Per chunk, what it takes; empty: what is best, or what all take.
   std::vector<int64_t> sizes;
   bool isSized = false; ///< Whether not all take the same.
+  /// Fewer chunks than are asked for are as good, down to so many, if given;
+  /// but for these numbers.
+  std::optional<int64_t> leastChunks;
+  std::vector<size_t> leftOut;
   /// Bytes that a device may hold, if given; asked of stages of several sizes.
   std::optional<int64_t> memoryLimit;
 };
@@ -82,6 +86,9 @@ public:
   /// What a call takes on all stages, one after the other. Known of stages of
   /// several sizes.
   int64_t nanoseconds() const { return nanoseconds_; }
+  /// Whether there was a cut; of which there is none if all numbers of chunks
+  /// are left out.
+  bool hasCut() const { return !kindOfChunk_.empty(); }
 
 private:
   /// What operators of a node cost on stages of a kind. Of stages of one size,

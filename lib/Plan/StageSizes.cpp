@@ -16,11 +16,11 @@ using namespace mlir;
 
 namespace divisi::plan {
 
-Expected<std::vector<int64_t>> bestStageDevices(ModuleOp module,
-                                                const PipelineRequest &request,
-                                                ArrayRef<SizedPlan> plans,
-                                                int64_t devices,
-                                                ArrayRef<int64_t> sizes) {
+Expected<std::vector<int64_t>>
+bestStageDevices(ModuleOp module, const PipelineRequest &request,
+                 ArrayRef<SizedPlan> plans, int64_t devices,
+                 ArrayRef<int64_t> sizes,
+                 const std::optional<StageNumbers> &numbers) {
   Expected<Cluster> cluster = getCluster(module);
   if (!cluster) {
     return cluster.status();
@@ -29,6 +29,10 @@ Expected<std::vector<int64_t>> bestStageDevices(ModuleOp module,
   StageKinds kinds;
   kinds.isSized = true;
   kinds.memoryLimit = request.memoryLimit;
+  if (numbers) {
+    kinds.leastChunks = numbers->least;
+    kinds.leftOut = numbers->leftOut;
+  }
   for (DeviceRun run : runsOf(*cluster)) {
     run.length = std::min(run.length, devices);
     devices -= run.length;

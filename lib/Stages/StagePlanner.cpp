@@ -245,7 +245,9 @@ std::optional<StagePlan> StagePlanner::run() {
   size_t least = said > 0 ? said : std::max<size_t>(problem_.minStages, 1);
   size_t most = std::min(said > 0 ? said : problem_.maxStages, problem_.layers);
   for (size_t stages = least; stages <= most && !mosts_.empty(); ++stages) {
-    search(stages);
+    if (std::ranges::find(problem_.leftOut, stages) == problem_.leftOut.end()) {
+      search(stages);
+    }
   }
   return std::move(best_);
 }

@@ -57,9 +57,10 @@ static std::optional<int64_t> costOf(const StageProblem &problem,
 static void tryAll(const StageProblem &problem, size_t layer,
                    std::vector<Stage> &stages, std::optional<int64_t> &best) {
   if (layer == problem.layers) {
-    std::optional<int64_t> cost = stages.size() >= problem.minStages
-                                      ? costOf(problem, stages)
-                                      : std::nullopt;
+    bool isLeftOut = std::ranges::count(problem.leftOut, stages.size()) > 0;
+    bool isWanted = stages.size() >= problem.minStages && !isLeftOut;
+    std::optional<int64_t> cost =
+        isWanted ? costOf(problem, stages) : std::nullopt;
     best = cost ? std::min(best.value_or(*cost), *cost) : best;
     return;
   }
@@ -97,6 +98,9 @@ public:
       while (sizes.size() < maxStages) {
         sizes.push_back(subGrids[random() % subGrids.size()].devices);
       }
+    }
+    if (random() % 3 == 0) {
+      leftOut = {upTo(3), upTo(5)};
     }
     objective = StageObjective(random() % 3);
     inFlight = [this](size_t position, size_t stages) {

@@ -170,6 +170,38 @@ def test_sizes_are_searched(divisi):
     assert entry["nanoseconds"] <= times["auto"]
 
 
+@pytest.mark.sample(slow=True)
+@pytest.mark.parametrize("devices, layers, batches", [
+    (5, 12, 4), (4, 6, 8), (3, 9, 2)])
+def test_numbers_of_stages_are_searched_with_sizes(divisi, devices, layers,
+                                                   batches):
+    """No plan of any number of stages, of any sizes, is faster."""
+    onnx.save(wide_layers(layers, 512), divisi.path("m.onnx"))
+
+    def time(*flags):
+        line = divisi("simulate", "m.onnx", "--rewrite", "off", "--json",
+                      "--devices", devices, "--micro-batches", batches, *flags)
+        [entry] = json.loads(line.out)["entries"]
+        return entry["nanoseconds"]
+
+    def partitions(left, most):
+        yield from ([left],) if left <= most else ()
+        for size in range(1, min(left, most + 1)):
+            for rest in partitions(left - size, size):
+                yield [size, *rest]
+
+    best = min(time("--stage-devices", ",".join(map(str, sizes)))
+               for sizes in partitions(devices, devices) if len(sizes) > 1)
+    assert time("--stage-devices", "auto") <= 1.01 * best
+    plans = [json.loads(divisi(
+        "explain", "m.onnx", "--rewrite", "off", "--json", "--devices",
+        devices, "--micro-batches", batches, "--stage-devices", "auto").out)
+        for _ in range(2)]
+    tried = [trial["stages"] for trial in plans[0]["pipelines"]]
+    assert len(set(tried)) == len(tried)
+    assert plans[0] == plans[1]
+
+
 def test_equal_options_give_equal_bytes(divisi):
     case = Trained("gpt2", "sgd")
     for name in ("a", "b"):

@@ -66,6 +66,7 @@ struct StageProblem {
   std::vector<SubGrid> subGrids;       ///< That stages may have.
   size_t microBatches = 1;             ///< Of one step.
   size_t minStages = 1, maxStages = 1; ///< How many there may be.
+  std::vector<size_t> leftOut;         ///< Of these, how many there may not be.
   /// Per position, how many devices its stage has; empty: whatever is best.
   /// Then as many stages are made as are said.
   std::vector<size_t> sizes;
