@@ -273,6 +273,10 @@ Status Compilation::runStage(Stage stage) {
     return machine.status();
   }
   if (stage == Stage::Partition) {
+    // Who writes a plan need not write the machine in it.
+    if (!options_.plan.cluster.empty() && !(*module_)->hasAttr(kClusterAttr)) {
+      setCluster(*module_, *machine);
+    }
     // Last chance: partition takes the strategies apart.
     if (Status status = notePlanEdits(*module_); !status.isOk()) {
       return status;

@@ -1,4 +1,4 @@
-//===- StepCost.cpp - What steps and transfers take -----------------------===//
+//===- StepCost.cpp - What steps take -------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -201,37 +201,6 @@ StepPrices stepPrices(Grid grid, GridLinks links) {
     return priceStep(grid, links, transition, move, elementBits);
   };
   return prices;
-}
-
-int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBits,
-                            const Grid &fromGrid, const Layout &from,
-                            const Grid &toGrid, const Layout &to,
-                            const Reach &reach,
-                            llvm::ArrayRef<LinkLevel> levels) {
-  // Per dimension and shard of the target: from how many owners it comes.
-  SmallVector<SmallVector<Interval, 4>, 4> wanted;
-  SmallVector<std::vector<int64_t>, 4> owners;
-  for (auto [dim, extent] : enumerate(shape)) {
-    wanted.push_back(to.shards(toGrid, dim, extent));
-    owners.push_back(
-        countOwners(from.shards(fromGrid, dim, extent), wanted.back()));
-  }
-  MessageCost cost = messageCost(reach, levels);
-  double worst = 0, total = 0;
-  for (int64_t position = 0, end = toGrid.numPositions(); position < end;
-       ++position) {
-    double messages = 1, bytes = double(elementBits) / 8;
-    for (size_t dim = 0; dim < shape.size(); ++dim) {
-      int64_t shard = toGrid.shardIndex(position, to.dims[dim].axes);
-      messages *= double(owners[dim][shard]);
-      bytes *= double(wanted[dim][shard].size());
-    }
-    worst = std::max(worst, cost.of(messages, bytes));
-    total += bytes;
-  }
-  // The sources share the work of sending at best evenly.
-  double sent = total / double(fromGrid.numPositions());
-  return roundUp(std::max(worst, cost.of(1, sent)));
 }
 
 } // namespace divisi

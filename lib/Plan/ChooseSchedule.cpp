@@ -15,6 +15,7 @@
 #include "divisi/Cost/OperationCost.h"
 #include "divisi/Stages/PipelineSearch.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -38,17 +39,18 @@ namespace {
 class ChunkPricer {
 public:
   ChunkPricer(func::FuncOp entry, size_t chunks, const Cluster &cluster)
-      : entry_(entry), cluster_(cluster), costs_(chunks) {}
+      : entry_(entry), cost_(entry->getParentOfType<ModuleOp>(), cluster),
+        costs_(chunks) {}
 
   std::vector<ChunkCost> run();
 
 private:
   void addTimes();
-  void addValue(Value value, const PipelineStep &maker);
-  int64_t sending(int64_t bytes) const;
+  void addKept(Value value, const PipelineStep &maker);
+  void addSent(OpResult value, const PipelineStep &maker);
 
   func::FuncOp entry_;
-  const Cluster &cluster_;
+  OperationCost cost_;
   std::vector<ChunkCost> costs_;
 };
 
@@ -56,8 +58,7 @@ private:
 
 /// Of the micro-batch that is there.
 void ChunkPricer::addTimes() {
-  OperationCost cost(entry_->getParentOfType<ModuleOp>(), cluster_);
-  cost.enter(entry_.front());
+  cost_.enter(entry_.front());
   for (auto op : entry_.front().getOps<nn::LoopInterface>()) {
     std::optional<PipelineStep> step = pipe::getStep(op);
     if (!step || !spmd::getSplit(op)) {
@@ -71,42 +72,113 @@ void ChunkPricer::addTimes() {
     (step->phase == Phase::Forward         ? own.forward
      : step->phase == Phase::InputGradient ? own.inputGradient
                                            : own.weightGradient) +=
-        cost.ofOperator(op, *strategy);
+        cost_.ofOperator(op, *strategy);
   }
 }
 
-/// Between neighbours, on the links of the outermost level.
-int64_t ChunkPricer::sending(int64_t bytes) const {
-  const LinkLevel &links = cluster_.levels.back();
-  return links.latencyNanoseconds +
-         int64_t(double(bytes) * 1e9 / links.bytesPerSecond);
-}
-
-/// What `value` costs its own chunk and others.
-void ChunkPricer::addValue(Value value, const PipelineStep &maker) {
-  int64_t bytes = shardBytes(value);
-  bool isForward = maker.phase == Phase::Forward;
-  std::optional<size_t> sentTo;
+/// What chunks keep of `value` until its gradient comes.
+void ChunkPricer::addKept(Value value, const PipelineStep &maker) {
   llvm::SmallVector<size_t, 2> keepers;
   for (Operation *user : value.getUsers()) {
     std::optional<PipelineStep> step = pipe::getStep(user);
-    if (!step) {
-      continue;
-    }
-    if (step->chunk != maker.chunk && !sentTo) {
-      sentTo = step->chunk;
-    }
-    if (isForward && step->phase != Phase::Forward &&
+    if (step && maker.phase == Phase::Forward &&
+        step->phase != Phase::Forward &&
         !llvm::is_contained(keepers, step->chunk)) {
       keepers.push_back(step->chunk);
+      costs_[step->chunk].kept += shardBytes(value);
     }
   }
-  for (size_t chunk : keepers) {
-    costs_[chunk].kept += bytes;
+}
+
+/// Where the value of `operand` is wanted; nothing if that is not known.
+static std::optional<spmd::ResolvedPlace> wantedPlace(OpOperand &operand) {
+  auto user = dyn_cast<nn::LoopInterface>(operand.getOwner());
+  if (!user) {
+    return std::nullopt;
   }
-  if (sentTo) {
-    (*sentTo > maker.chunk ? costs_[maker.chunk].sends
-                           : costs_[maker.chunk].sendsBack) += sending(bytes);
+  if (spmd::PlaceAttr stop = spmd::getStop(operand)) {
+    FailureOr<spmd::ResolvedPlace> at = spmd::requirePlace(
+        user, stop, operand.get().getType(),
+        "the stop of operand " + Twine(operand.getOperandNumber()));
+    return failed(at) ? std::nullopt : std::optional(*at);
+  }
+  FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(user);
+  if (failed(strategy)) {
+    return std::nullopt;
+  }
+  return spmd::ResolvedPlace{
+      strategy->grid,
+      operandLayout(strategy->nest, strategy->grid.getValue(), strategy->split,
+                    operand.getOperandNumber())};
+}
+
+/// Where `value` rests for its users.
+static std::optional<spmd::ResolvedPlace> placeOf(OpResult value) {
+  auto maker = dyn_cast<nn::LoopInterface>(value.getOwner());
+  if (!maker) {
+    return std::nullopt;
+  }
+  if (spmd::PlaceAttr place = spmd::getPlace(value)) {
+    FailureOr<spmd::ResolvedPlace> at =
+        spmd::requirePlace(maker, place, value.getType(), "the result");
+    return failed(at) ? std::nullopt : std::optional(*at);
+  }
+  FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(maker);
+  if (failed(strategy)) {
+    return std::nullopt;
+  }
+  return spmd::ResolvedPlace{
+      strategy->grid, resultLayout(strategy->nest, strategy->grid.getValue(),
+                                   strategy->split, value.getResultNumber())};
+}
+
+/// What `value` takes to the chunks that use it, as spmd-partition will bring
+/// it there: what has come to a grid is there for others.
+void ChunkPricer::addSent(OpResult value, const PipelineStep &maker) {
+  auto isElsewhere = [&](OpOperand &use) {
+    std::optional<PipelineStep> step = pipe::getStep(use.getOwner());
+    return step && step->chunk != maker.chunk && spmd::getSplit(use.getOwner());
+  };
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : value.getUses()) {
+    if (isElsewhere(use)) {
+      uses.push_back(&use);
+    }
+  }
+  std::optional<spmd::ResolvedPlace> from;
+  if (!uses.empty() && type && spmd::getSplit(value.getOwner())) {
+    from = placeOf(value);
+  }
+  if (!from) {
+    return;
+  }
+  llvm::sort(uses, [](OpOperand *a, OpOperand *b) {
+    return a->getOwner() == b->getOwner()
+               ? a->getOperandNumber() < b->getOperandNumber()
+               : a->getOwner()->isBeforeInBlock(b->getOwner());
+  });
+  llvm::MapVector<Operation *, SmallVector<Layout, 2>> arrived;
+  for (OpOperand *use : uses) {
+    std::optional<spmd::ResolvedPlace> to = wantedPlace(*use);
+    if (!to || to->grid == from->grid) {
+      continue;
+    }
+    SmallVector<Layout, 2> &known = arrived[to->grid];
+    std::optional<Arrival> arrival =
+        cost_.arrive(type, from->grid, spmd::withoutPartial(from->layout),
+                     to->grid, to->layout, known);
+    if (!arrival || arrival->known) {
+      continue;
+    }
+    known.push_back(arrival->way.via);
+    Layout whole = spmd::withoutPartial(to->layout);
+    whole.canonicalize(to->grid.getValue(), type.getShape());
+    known.push_back(whole);
+    size_t user = pipe::getStep(use->getOwner())->chunk;
+    ChunkCost &own = costs_[maker.chunk];
+    (user > maker.chunk ? own.sends : own.sendsBack) +=
+        arrival->way.nanoseconds();
   }
 }
 
@@ -115,8 +187,9 @@ std::vector<ChunkCost> ChunkPricer::run() {
   for (Operation &op : entry_.front()) {
     std::optional<PipelineStep> step = pipe::getStep(&op);
     if (step) {
-      for (Value result : op.getResults()) {
-        addValue(result, *step);
+      for (OpResult result : op.getResults()) {
+        addKept(result, *step);
+        addSent(result, *step);
       }
     }
   }

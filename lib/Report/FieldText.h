@@ -43,6 +43,11 @@ throughputLines(const Report &report);
 std::vector<std::pair<std::string, std::string>>
 comparisonLines(const Report &report);
 
+/// Transfers between grids, likewise: bytes, time, and the least that there can
+/// be.
+std::vector<std::pair<std::string, std::string>>
+transferLines(const Report &report);
+
 /// Work, in matrix entries: `2.9 M steps`.
 std::string workText(int64_t work);
 

@@ -200,13 +200,30 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
   return Status();
 }
 
+/// What gathers all parts of `value`, if that is all that is done with it.
+static spmd::AllGatherOp gatherOf(Value value) {
+  return value && value.hasOneUse()
+             ? dyn_cast<spmd::AllGatherOp>(*value.user_begin())
+             : spmd::AllGatherOp();
+}
+
 void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
   row.grid = (op.getSourceGrid() + " to " + op.getTargetGrid()).str();
   row.operands = {layoutOf(spmd::getLocal(op.getFrom()))};
   row.results = {layoutOf(spmd::getLocal(op.getTo()))};
   MoveCost cost = cost_.ofTransfer(op);
-  row.nanoseconds = cost.nanoseconds;
+  row.nanoseconds = row.arrivedNanoseconds = cost.nanoseconds;
   row.bytes = cost.bytes;
+  Value whole = op.getOutput();
+  while (spmd::AllGatherOp gather = gatherOf(whole)) {
+    std::optional<MoveCost> step = cost_.ofStep(gather);
+    row.arrivedNanoseconds += step ? step->nanoseconds : 0;
+    whole = gather.getOutput();
+  }
+  if (whole) {
+    spmd::LocalAttr local = spmd::getLocal(whole.getType());
+    row.leastNanoseconds = cost_.leastOf(op, local.getLayout());
+  }
   report_.rows.push_back(std::move(row));
 }
 

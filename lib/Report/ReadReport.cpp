@@ -33,6 +33,8 @@ struct RowText {
            map.map("results", text.results) &&
            map.mapOptional("fused", row.isFused) &&
            map.map("nanoseconds", row.nanoseconds) &&
+           map.mapOptional("arrived_nanoseconds", row.arrivedNanoseconds) &&
+           map.mapOptional("least_nanoseconds", row.leastNanoseconds) &&
            map.map("bytes", row.bytes) && map.map("flops", row.flops) &&
            map.map("replication", row.replication) &&
            map.map("moved_bytes", row.movedBytes) &&

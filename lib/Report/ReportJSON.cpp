@@ -19,7 +19,7 @@ namespace divisi {
 // Found by argument-dependent lookup from llvm::json.
 
 json::Value toJSON(const ReportRow &row) {
-  return json::Object{
+  json::Object object{
       {"entry", row.entry},
       {"layer", row.layer},
       {"node", row.node},
@@ -38,6 +38,11 @@ json::Value toJSON(const ReportRow &row) {
       {"kernel", row.kernel},
       {"rules", json::Array(row.rules)},
   };
+  if (row.arrivedNanoseconds > 0) {
+    object["arrived_nanoseconds"] = row.arrivedNanoseconds;
+    object["least_nanoseconds"] = row.leastNanoseconds;
+  }
+  return object;
 }
 
 json::Value toJSON(const ReportTensor &tensor) {

@@ -424,6 +424,9 @@ void divisi::printSummary(const Report &named, raw_ostream &os) {
       << percent(report.replicatedBytes) << " of it replicated\n";
   printFused(report, os);
   printCommunication(report, os);
+  for (const auto &[name, text] : transferLines(report)) {
+    line(os, name) << text << "\n";
+  }
   printCopies(report, os);
   printKernels(report, os);
   printCodes(report, os);

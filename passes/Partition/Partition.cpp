@@ -27,8 +27,11 @@
 #include "divisi/Verify/Partition.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Cost/OperationCost.h"
 #include "passes/ModuleNotes.h"
 #include "passes/Partition/Passes.h"
+#include "passes/StatusDiagnostic.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -49,8 +52,9 @@ namespace {
 /// Partitions one function, operation by operation.
 class FunctionPartitioner {
 public:
-  explicit FunctionPartitioner(func::FuncOp function)
-      : function_(function), builder_(function.getContext()) {}
+  /// `cost` says which of the ways between grids is taken.
+  FunctionPartitioner(func::FuncOp function, OperationCost &cost)
+      : function_(function), cost_(cost), builder_(function.getContext()) {}
 
   LogicalResult run();
 
@@ -77,8 +81,12 @@ private:
   FailureOr<Value> valueAtStop(OpOperand &operand);
 
   func::FuncOp function_;
+  OperationCost &cost_;
   OpBuilder builder_;
   DenseMap<Value, GridOp> gridOf_; // looked up only
+  /// What of a value has come to another grid.
+  DenseMap<std::pair<Value, Operation *>, SmallVector<Value, 1>>
+      arrived_; // looked up only
   /// What was brought to a stop, for others that name it.
   DenseMap<std::pair<Value, Attribute>, Value> stops_; // looked up only
 };
@@ -288,24 +296,46 @@ Value FunctionPartitioner::convert(Value value, const ResolvedPlace &target,
 }
 
 // Within a grid one convert; between grids a transfer of a value that is not
-// partial, with converts around it where it was or becomes so.
+// partial, with converts around it where it was or becomes so, or where parts
+// are gathered that were sent. What has come to a grid for one operator is
+// there for others.
 Value FunctionPartitioner::bring(Value value, const ResolvedPlace &target,
                                  Location loc) {
   GridOp from = gridOf_.lookup(value), to = target.grid;
   if (from == to) {
     return convert(value, target, loc);
   }
-  Layout source = getLocal(value.getType()).getLayout();
-  value = convert(value, {from, withoutPartial(source)}, loc);
+  auto type = cast<RankedTensorType>(value.getType());
+  Layout source = withoutPartial(getLocal(type).getLayout());
+  SmallVector<Value, 1> &arrived = arrived_[{value, to}];
+  Layout wanted =
+      getLocal(localType(type, to.getValue(), target.layout)).getLayout();
+  std::optional<Arrival> arrival =
+      cost_.arrive(type, from, source, to, wanted,
+                   llvm::map_to_vector(arrived, [](Value known) {
+                     return getLocal(known.getType()).getLayout();
+                   }));
+  if (arrival && arrival->known) {
+    return convert(arrived[*arrival->known], target, loc);
+  }
+  value = convert(value, {from, source}, loc);
   auto sourceType = cast<RankedTensorType>(value.getType());
+  // Where there is no way from there, the router will say so.
   RankedTensorType targetType =
-      localType(sourceType, to.getValue(), withoutPartial(target.layout));
+      localType(sourceType, to.getValue(),
+                arrival ? arrival->way.via : withoutPartial(wanted));
   ++numTransfers;
   auto transfer = TransferOp::create(
       builder_, loc, targetType, value, from.getRef(), to.getRef(),
       TypeAttr::get(sourceType), TypeAttr::get(targetType), IntegerAttr());
   gridOf_[transfer.getOutput()] = to;
-  return convert(transfer.getOutput(), target, loc);
+  arrived.push_back(transfer.getOutput());
+  Value whole =
+      convert(transfer.getOutput(), {to, withoutPartial(wanted)}, loc);
+  if (whole != transfer.getOutput()) {
+    arrived.push_back(whole);
+  }
+  return convert(whole, target, loc);
 }
 
 FailureOr<Value> FunctionPartitioner::valueAtStop(OpOperand &operand) {
@@ -329,6 +359,12 @@ FailureOr<Value> FunctionPartitioner::valueAtStop(OpOperand &operand) {
 }
 
 void PartitionPass::runOnOperation() {
+  Expected<Cluster> cluster = getCluster(getOperation());
+  if (!cluster) {
+    emitStatus(getOperation().getLoc(), cluster.status());
+    return signalPassFailure();
+  }
+  OperationCost cost(getOperation(), *cluster);
   for (auto function : getOperation().getOps<func::FuncOp>()) {
     if (!isEntry(function)) {
       continue;
@@ -341,7 +377,7 @@ void PartitionPass::runOnOperation() {
     if (proves && failed(noteDataflow(function))) {
       return signalPassFailure();
     }
-    FunctionPartitioner partitioner(function);
+    FunctionPartitioner partitioner(function, cost);
     if (failed(partitioner.run())) {
       return signalPassFailure();
     }

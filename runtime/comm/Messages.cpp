@@ -42,18 +42,19 @@ MoveMessages divisi::rt::planMoveMessages(const StepDesc &step, size_t self) {
   MoveMessages plan;
   int64_t width = byteWidth(step.type);
   const StepParty &own = step.parties[self];
-  for (const Box &piece : piecesOf(step, self, self)) {
+  Senders senders = sendersOf(step);
+  for (const Box &piece : senders.pieces(self, self)) {
     plan.own.emplace_back(width, piece, *own.source, *own.result);
   }
   for (size_t party : othersThan(self, step.parties.size())) {
-    std::vector<Box> pieces = piecesOf(step, self, party);
+    std::vector<Box> pieces = senders.pieces(self, party);
     if (!pieces.empty()) {
       plan.out.push_back(
           packPieces(party, width, pieces, plan.bytes, [&](const Box &piece) {
             return BoxCopy(width, piece, *own.source, piece);
           }));
     }
-    pieces = piecesOf(step, party, self);
+    pieces = senders.pieces(party, self);
     if (!pieces.empty()) {
       plan.in.push_back(
           packPieces(party, width, pieces, plan.bytes, [&](const Box &piece) {

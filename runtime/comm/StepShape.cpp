@@ -14,91 +14,30 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-/// The boxes that parties hold; who holds none has one without elements.
-static std::vector<Box> sourceBoxes(const StepDesc &step) {
-  std::vector<Box> boxes;
-  size_t rank = 0;
+Senders divisi::rt::sendersOf(const StepDesc &step) {
+  std::vector<MoveParty> parties;
   for (const StepParty &party : step.parties) {
-    if (party.source) {
-      rank = party.source->rank();
-    }
+    parties.push_back({party.source ? &*party.source : nullptr,
+                       party.result ? &*party.result : nullptr});
   }
-  // Rank 0 has no empty box: one of rank 1 stands in, which planFetches never
-  // looks at because such parties are not in the order.
-  for (const StepParty &party : step.parties) {
-    boxes.push_back(party.source ? *party.source : Box::whole(Dims(rank, 0)));
-  }
-  return boxes;
+  return Senders(parties);
 }
 
 Expected<std::vector<Fetch>> divisi::rt::planMove(const StepDesc &step,
                                                   size_t self) {
   std::vector<Fetch> fetches;
-  if (!step.parties[self].result) {
-    return fetches;
-  }
-  std::vector<size_t> order;
-  if (step.parties[self].source) {
-    order.push_back(self);
-  }
-  for (size_t i = 0; i < step.parties.size(); ++i) {
-    if (i != self && step.parties[i].source) {
-      order.push_back(i);
-    }
-  }
-  if (!planFetches(byteWidth(step.type), *step.parties[self].result,
-                   sourceBoxes(step), order, fetches)) {
+  Received received = sendersOf(step).received(self);
+  if (!received.isWhole) {
     return makeError(ExitCode::Invalid, step.location, ": rank ",
                      step.parties[self].rank,
                      " needs elements that no rank of its group holds");
   }
+  for (const SentPiece &piece : received.pieces) {
+    fetches.push_back({piece.sender, BoxCopy(byteWidth(step.type), piece.box,
+                                             *step.parties[piece.sender].source,
+                                             *step.parties[self].result)});
+  }
   return fetches;
-}
-
-static bool overlap(const Box &a, const Box &b) {
-  for (size_t d = 0; d < a.rank(); ++d) {
-    if (std::max(a.begin[d], b.begin[d]) >= std::min(a.end[d], b.end[d])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// Takes what lies in `cut` out of `pieces`.
-static void cutOut(std::vector<Box> &pieces, const Box &cut) {
-  if (std::none_of(pieces.begin(), pieces.end(),
-                   [&](const Box &piece) { return overlap(piece, cut); })) {
-    return;
-  }
-  std::vector<Box> rest;
-  for (const Box &piece : pieces) {
-    subtract(piece, cut, rest);
-  }
-  std::swap(pieces, rest);
-}
-
-std::vector<Box> divisi::rt::piecesOf(const StepDesc &step, size_t from,
-                                      size_t to) {
-  const std::optional<Box> &source = step.parties[from].source;
-  const std::optional<Box> &result = step.parties[to].result;
-  if (!source || !result || source->empty() || result->empty() ||
-      !overlap(*source, *result)) {
-    return {};
-  }
-  std::vector<Box> pieces = {intersect(*source, *result)};
-  if (from == to) {
-    return pieces;
-  }
-  // Who has it itself comes first, then the others in their order.
-  if (step.parties[to].source) {
-    cutOut(pieces, *step.parties[to].source);
-  }
-  for (size_t i = 0; i < from && !pieces.empty(); ++i) {
-    if (i != to && step.parties[i].source) {
-      cutOut(pieces, *step.parties[i].source);
-    }
-  }
-  return pieces;
 }
 
 bool divisi::rt::isAllReduce(const StepDesc &step) {
@@ -153,6 +92,7 @@ int64_t divisi::rt::bytesGiven(const StepDesc &step, size_t self) {
         chunkBegin(count, parties, self + 1) - chunkBegin(count, parties, self);
     elements = count - own + own * static_cast<int64_t>(parties - 1);
   } else {
+    Senders senders = sendersOf(step);
     for (size_t to = 0; to < parties; ++to) {
       if (to == self) {
         continue;
@@ -161,7 +101,7 @@ int64_t divisi::rt::bytesGiven(const StepDesc &step, size_t self) {
         elements += step.parties[to].result->count();
       }
       for (const Box &piece :
-           step.reduce ? std::vector<Box>() : piecesOf(step, self, to)) {
+           step.reduce ? std::vector<Box>() : senders.pieces(self, to)) {
         elements += piece.count();
       }
     }

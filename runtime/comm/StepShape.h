@@ -15,6 +15,7 @@
 #define DIVISI_RUNTIME_COMM_STEPSHAPE_H
 
 #include "divisi/runtime/comm/Communicator.h"
+#include "divisi/runtime/device/Senders.h"
 
 namespace divisi::rt {
 
@@ -22,10 +23,8 @@ namespace divisi::rt {
 /// wants none. Fails with Invalid if no party holds an element of it.
 Expected<std::vector<Fetch>> planMove(const StepDesc &step, size_t self);
 
-/// What party `to` of a step that moves gets from party `from`: disjoint boxes,
-/// the same ones in the same order whoever asks. All parties' are together the
-/// result.
-std::vector<Box> piecesOf(const StepDesc &step, size_t from, size_t to);
+/// Who sends what in `step`, which moves and which the caller keeps.
+Senders sendersOf(const StepDesc &step);
 
 /// Whether party `self` of a step that reduces can take what it wants.
 Status checkReduce(const StepDesc &step, size_t self);

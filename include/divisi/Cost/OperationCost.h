@@ -18,6 +18,7 @@
 #include "divisi/Cluster/GridLinks.h"
 #include "divisi/Cost/Fusion.h"
 #include "divisi/Cost/StepCost.h"
+#include "divisi/Cost/Transfer.h"
 #include "divisi/Route/Router.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -28,8 +29,16 @@ namespace divisi {
 /// What moves a tensor.
 struct MoveCost {
   int64_t nanoseconds = 0; ///< Alone.
-  int64_t bytes = 0;   ///< Received by the busiest device.
-  double slowdown = 1; ///< Of operators beside it (Overlap.h).
+  int64_t bytes = 0;       ///< Received by the busiest device.
+  double slowdown = 1;     ///< Of operators beside it (Overlap.h).
+};
+
+/// How a value comes to where an operator of another grid wants it.
+struct Arrival {
+  /// From which of those that have arrived on that grid; nothing: it is sent.
+  std::optional<size_t> known;
+  TransferWay way;         ///< If it is sent.
+  int64_t nanoseconds = 0; ///< Of all steps.
 };
 
 /// Prices the operations of one module, which stays as it is meanwhile.
@@ -51,8 +60,19 @@ public:
   int64_t ofOperator(nn::LoopInterface op, const spmd::Strategy &strategy);
   /// Nothing of a step without grid or layouts.
   std::optional<MoveCost> ofStep(spmd::StepInterface step);
-  /// Whom it concerns is not looked at: as if all devices took part.
+  /// That of the devices of both grids.
   MoveCost ofTransfer(spmd::TransferOp op);
+  /// What no way goes below from the layout of the operand of `op` to `to`, on
+  /// its target.
+  int64_t leastOf(spmd::TransferOp op, const Layout &to);
+  /// How a tensor of `type`, which lies in `from` on `source`, best comes to
+  /// `to` on `target`, where it has arrived in the layouts `arrived` before,
+  /// which are canonical. What is sent is not partial.
+  /// Nothing if it cannot.
+  std::optional<Arrival> arrive(mlir::RankedTensorType type,
+                                spmd::GridOp source, const Layout &from,
+                                spmd::GridOp target, const Layout &to,
+                                llvm::ArrayRef<Layout> arrived);
 
 private:
   /// Of one grid.
@@ -63,8 +83,17 @@ private:
     Router router;
   };
 
+  GridPrices &pricesOf(spmd::GridOp grid);
+  TransferEnd endOf(spmd::GridOp grid, const Layout &layout);
+
+  /// Local types, and the grids that they lie on.
+  using Ends = std::pair<std::pair<mlir::Type, mlir::Operation *>,
+                         std::pair<mlir::Type, mlir::Operation *>>;
+
   mlir::ModuleOp module_;
   const Cluster &cluster_;
+  llvm::DenseMap<Ends, TransferWay> ways_;
+  llvm::DenseMap<Ends, MoveCost> transfers_;
   llvm::StringMap<GridPrices> prices_;                  ///< By grid.
   llvm::DenseMap<mlir::Operation *, OpFusion> fusions_; ///< Of one function.
 };

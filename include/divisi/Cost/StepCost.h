@@ -1,4 +1,4 @@
-//===- StepCost.h - Costs of steps and transfers ----------------*- C++ -*-===//
+//===- StepCost.h - Costs of steps ------------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -28,15 +28,6 @@ StepPrice priceStep(const Grid &grid, const GridLinks &links,
 
 /// priceStep as the function that a Router asks.
 StepPrices stepPrices(Grid grid, GridLinks links);
-
-/// The price of moving a tensor between two grids that may share no device:
-/// every position of the target fetches its box (gathered from the owners),
-/// over `levels` as a group that reaches so far.
-int64_t transferNanoseconds(llvm::ArrayRef<int64_t> shape, int64_t elementBits,
-                            const Grid &fromGrid, const Layout &from,
-                            const Grid &toGrid, const Layout &to,
-                            const Reach &reach,
-                            llvm::ArrayRef<LinkLevel> levels);
 
 } // namespace divisi
 

@@ -63,7 +63,10 @@ struct ReportRow {
   bool isFused = false;
   int64_t nanoseconds = 0;
   int64_t bytes = 0; ///< A collective's: received by the busiest device.
-  double flops = 0;  ///< An operator's, all devices' work counted once.
+  /// Of a transfer between grids, with gathering the parts that it sends: what
+  /// it takes until they are whole, and what no way takes less than.
+  int64_t arrivedNanoseconds = 0, leastNanoseconds = 0;
+  double flops = 0; ///< An operator's, all devices' work counted once.
   /// How many devices do the same work: 1 if it is split over the whole grid.
   double replication = 1;
   /// By an operator through memory, all parts of its work once.

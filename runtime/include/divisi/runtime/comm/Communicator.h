@@ -67,8 +67,9 @@ struct StepDesc {
   DType type = DType::F32;
   std::vector<StepParty> parties; ///< In group order.
   /// If set, each element of a result is the combination of the parties'
-  /// sources, in group order; they all hold the same box. Else it is copied
-  /// from the first party that has it, a party that has it itself coming first.
+  /// sources, in group order; they all hold the same box. Else it is copied,
+  /// by a party that has it itself from there, or from one of those who hold it
+  /// (Senders.h).
   std::optional<ReduceKind> reduce;
 
   friend bool operator==(const StepDesc &, const StepDesc &) = default;
