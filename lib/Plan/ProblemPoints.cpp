@@ -207,7 +207,15 @@ void ProblemBuilder::addStop(unsigned index) {
     auto user = llvm::find_if(tensor.consumers, [&](const Consumer &consumer) {
       return consumer.stop == index;
     });
-    addOthers(planning_.choices[user->index]->operands[user->operand], ids);
+    // An operator that takes rows of one micro-batch wants no others.
+    std::vector<unsigned> whole;
+    llvm::copy_if(planning_.choices[user->index]->operands[user->operand],
+                  std::back_inserter(whole), [&](unsigned id) {
+                    const Layout &layout =
+                        planning_.pool.layout(tensorClass, id);
+                    return !layout.verifyCoverage(grid_, tensor.shape);
+                  });
+    addOthers(whole, ids);
   }
   if (options_.present && options_.present->stops[index]) {
     addOthers(

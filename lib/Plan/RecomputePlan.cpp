@@ -248,10 +248,11 @@ void Recomputer::decide(const Candidate &from, ModuleOp planned) {
 /// Everything again, planned as such; then what of it is better kept.
 void Recomputer::decideAll(const Candidate &from) {
   Expected<PricedPlan> priced = pricePlan(*from.module);
-  std::optional<RecomputeReading> reading;
-  if (priced) {
-    reading = readRecompute(*priced, /*byParts=*/true);
+  if (!priced) {
+    return offer(priced.status());
   }
+  std::optional<RecomputeReading> reading =
+      readRecompute(*priced, /*byParts=*/true);
   if (!reading) {
     return;
   }
@@ -293,7 +294,9 @@ void Recomputer::decideAll(const Candidate &from) {
 /// The best becomes the module's.
 Expected<PlanReport> Recomputer::adopt() {
   if (!best_) {
-    return first_;
+    return first_.isOk()
+               ? Status(ExitCode::Internal, "nothing is known to compute again")
+               : first_;
   }
   Expected<std::optional<PlanRecord>> record = getPlanRecord(*best_->module);
   if (!record || !*record) {
