@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/NN/Labels.h"
+#include "dialects/NN/AttentionParts.h"
 #include "dialects/NN/Nests.h"
 #include "divisi/Support/Labels.h"
 
@@ -68,14 +68,13 @@ SmallVector<int64_t, 4> AttentionLabels::sort(size_t i,
 }
 
 /// Ranks and element types of q, k and v (C1).
-static LogicalResult checkQueriesAndKeys(AttentionOp::Adaptor adaptor,
+static LogicalResult checkQueriesAndKeys(const AttentionParts &parts,
                                          EmitError emitError) {
-  Type element = getElementTypeOrSelf(adaptor.getQ().getType());
-  for (auto [name, value] :
-       {std::pair("q", adaptor.getQ()), std::pair("k", adaptor.getK()),
-        std::pair("v", adaptor.getV())}) {
-    if (globalShape(value.getType()).size() != 4 ||
-        getElementTypeOrSelf(value.getType()) != element) { // C1
+  Type element = getElementTypeOrSelf(parts.q.getType());
+  for (auto [name, value] : {std::pair("q", parts.q), std::pair("k", parts.k),
+                             std::pair("v", parts.v)}) {
+    if (value && (globalShape(value.getType()).size() != 4 ||
+                  getElementTypeOrSelf(value.getType()) != element)) { // C1
       return emitError() << "'" << name << "' has type "
                          << globalType(value.getType())
                          << ", expected rank 4 and elements of " << element;
@@ -109,60 +108,141 @@ static LogicalResult checkMask(Value mask, ArrayRef<int64_t> wanted,
   return checkBroadcast("mask", shape, wanted, emitError); // C4
 }
 
-FailureOr<RankedTensorType> AttentionOp::inferType(Adaptor adaptor,
-                                                   EmitError emitError) {
-  if (failed(checkQueriesAndKeys(adaptor, emitError))) { // C1
+static LogicalResult checkNumbers(const AttentionParts &parts,
+                                  EmitError emitError) {
+  if (!std::isfinite(parts.scale) || !std::isfinite(parts.softcap) ||
+      parts.softcap < 0) { // C5
+    return emitError() << "'scale' is " << parts.scale << " and 'softcap' is "
+                       << parts.softcap << ", expected finite numbers, the "
+                       << "latter not negative";
+  }
+  if (parts.left < -1 || parts.right < -1) { // C6
+    return emitError() << "'left' is " << parts.left << " and 'right' is "
+                       << parts.right << ", expected at least -1";
+  }
+  return success();
+}
+
+FailureOr<RankedTensorType>
+AttentionParts::inferType(EmitError emitError) const {
+  if (failed(checkQueriesAndKeys(*this, emitError))) { // C1
     return failure();
   }
-  std::optional<AttentionLabels> labels =
-      AttentionLabels::parse(adaptor.getLabels());
+  std::optional<AttentionLabels> labels = AttentionLabels::parse(text);
   if (!labels) { // C7
-    return emitError() << "'labels' is \"" << adaptor.getLabels()
+    return emitError() << "'labels' is \"" << text
                        << "\", expected \"bhsd,bhtd,bhte->bhse\", or each "
                        << "group in another order that leaves its last letter";
   }
-  auto q = labels->sort(0, globalShape(adaptor.getQ().getType()));
-  auto k = labels->sort(1, globalShape(adaptor.getK().getType()));
-  auto v = labels->sort(2, globalShape(adaptor.getV().getType()));
-  if (failed(checkExtents(q, k, v, emitError))) { // C2 C3
+  auto qs = labels->sort(0, globalShape(q.getType()));
+  auto ks = labels->sort(1, globalShape(k.getType()));
+  auto vs = v ? labels->sort(2, globalShape(v.getType())) : ks;
+  if (failed(checkExtents(qs, ks, vs, emitError))) { // C2 C3
     return failure();
   }
-  Type element = getElementTypeOrSelf(adaptor.getQ().getType());
-  if (adaptor.getMask() &&
-      failed(checkMask(adaptor.getMask(), // C4
-                       {q[0], q[1], q[2], v[2]}, element, emitError))) {
+  Type element = getElementTypeOrSelf(q.getType());
+  if (mask &&
+      failed(checkMask(mask, {qs[0], qs[1], qs[2], vs[2]}, element, // C4
+                       emitError))) {
     return failure();
   }
-  double scale = adaptor.getScale(), softcap = adaptor.getSoftcap();
-  if (!std::isfinite(scale) || !std::isfinite(softcap) || softcap < 0) { // C5
-    return emitError() << "'scale' is " << scale << " and 'softcap' is "
-                       << softcap << ", expected finite numbers, the latter "
-                       << "not negative";
-  }
-  if (adaptor.getLeft() < -1 || adaptor.getRight() < -1) { // C6
-    return emitError() << "'left' is " << adaptor.getLeft()
-                       << " and 'right' is " << adaptor.getRight()
-                       << ", expected at least -1";
+  if (failed(checkNumbers(*this, emitError))) { // C5 C6
+    return failure();
   }
   SmallVector<int64_t> y(4);
   for (auto [dim, extent] :
-       llvm::enumerate(std::array<int64_t, 4>{q[0], q[1], q[2], v[3]})) {
+       llvm::enumerate(std::array<int64_t, 4>{qs[0], qs[1], qs[2], vs[3]})) {
     y[labels->find(3, dim)] = extent;
   }
   return makeType(y, element, emitError);
 }
 
-/// How many of `keys` queries attend on average, by their positions alone.
-static double attendedKeys(AttentionOp op, int64_t queries, int64_t keys) {
+RankedTensorType AttentionParts::rowsType() const {
+  auto type = cast<RankedTensorType>(q.getType());
+  SmallVector<int64_t, 4> extents =
+      AttentionLabels::parse(text)->sort(0, globalShape(type));
+  extents.pop_back();
+  return RankedTensorType::get(extents, accumulatorType(type.getElementType()));
+}
+
+double AttentionParts::attendedKeys() const {
+  AttentionLabels labels = *AttentionLabels::parse(text);
+  int64_t queries = labels.sort(0, globalShape(q.getType()))[2];
+  int64_t keys = labels.sort(1, globalShape(k.getType()))[2];
   double sum = 0;
   for (int64_t i = 0; i < queries; ++i) {
     // Bounds come from files: doubles do not overflow.
-    double at = double(i) + double(op.getOffset());
-    double first = op.getLeft() < 0 ? 0 : at - double(op.getLeft());
-    double last = op.getRight() < 0 ? double(keys) : at + op.getRight() + 1;
+    double at = double(i) + double(offset);
+    double first = left < 0 ? 0 : at - double(left);
+    double last = right < 0 ? double(keys) : at + double(right) + 1;
     sum += std::max(0.0, std::min(last, double(keys)) - std::max(first, 0.0));
   }
   return queries == 0 ? 0 : sum / double(queries);
+}
+
+AttentionNest::AttentionNest(const AttentionParts &parts)
+    : parts_(parts), labels_(*AttentionLabels::parse(parts.text)) {
+  auto q = labels_.sort(0, globalShape(parts.q.getType()));
+  auto k = labels_.sort(1, globalShape(parts.k.getType()));
+  b = nest.add("b", q[0]);
+  h = nest.add("h", k[1]);
+  heads = {h};
+  if (q[1] != k[1]) {
+    heads.push_back(nest.add("g", q[1] / k[1]));
+  }
+  s = nest.add("s", q[2]);
+  t = nest.add("t", k[2]);
+  d = nest.add("d", q[3], LoopKind::Whole);
+  if (parts.v) {
+    auto v = labels_.sort(2, globalShape(parts.v.getType()));
+    e = nest.add("e", v[3], LoopKind::Whole);
+  }
+}
+
+TensorMap AttentionNest::map(size_t like, Value tensor) const {
+  bool isOfKeys = like == 1 || like == 2;
+  std::array<DimMap, 4> sorted = {
+      DimMap::loop(b), isOfKeys ? DimMap::loop(h) : DimMap::product(heads),
+      DimMap::loop(isOfKeys ? t : s), DimMap::loop(like < 2 ? d : e)};
+  TensorMap made = mapLoops(tensor.getType(), {});
+  made.dims.resize(4, DimMap::none());
+  for (size_t dim = 0; dim < 4; ++dim) {
+    made.dims[labels_.find(like, dim)] = sorted[dim];
+  }
+  return made;
+}
+
+TensorMap AttentionNest::mapMask(Value mask) const {
+  TensorMap map = mapLoops(mask.getType(), {});
+  std::array<DimMap, 4> wholes = {DimMap::loop(b), DimMap::product(heads),
+                                  DimMap::loop(s), DimMap::loop(t)};
+  auto q = labels_.sort(0, globalShape(parts_.q.getType()));
+  std::array<int64_t, 4> extents = {q[0], q[1], q[2], nest.loop(t).extent};
+  for (size_t dim = 0; dim < 4; ++dim) {
+    map.dims.push_back(map.shape[dim] == extents[dim] ? wholes[dim]
+                                                      : DimMap::none());
+  }
+  return map;
+}
+
+TensorMap AttentionNest::mapRows(Value rows) const {
+  TensorMap map = mapLoops(rows.getType(), {});
+  map.dims = {DimMap::loop(b), DimMap::product(heads), DimMap::loop(s)};
+  return map;
+}
+
+void AttentionNest::setFlops(double perPair) {
+  double points = double(nest.loop(t).extent);
+  for (const Loop &loop : nest.loops) {
+    points *= loop.kind == LoopKind::Whole ? double(loop.extent) : 1;
+  }
+  nest.flopsPerPoint =
+      points == 0 ? 0 : parts_.attendedKeys() * perPair / points;
+}
+
+FailureOr<RankedTensorType> AttentionOp::inferType(Adaptor adaptor,
+                                                   EmitError emitError) {
+  return AttentionParts::of(adaptor, adaptor.getV()).inferType(emitError);
 }
 
 /// A mask of numbers stays f32: the lowest of f32, which stands for a key that
@@ -175,52 +255,19 @@ Rounding AttentionOp::getRounding() {
 /// Every query is alone, and talks about all keys before it knows the weight of
 /// one. A part of the values' features would need all products once more.
 LoopNest AttentionOp::getLoopNest() {
-  AttentionLabels labels = *AttentionLabels::parse(getLabels());
-  auto q = labels.sort(0, globalShape(getQ().getType()));
-  auto v = labels.sort(2, globalShape(getV().getType()));
-  int64_t queries = q[2], keys = v[2], depth = q[3], features = v[3];
-  LoopNest nest;
-  LoopId b = nest.add("b", q[0]), h = nest.add("h", v[1]);
-  SmallVector<LoopId, 2> heads = {h};
-  if (q[1] != v[1]) {
-    heads.push_back(nest.add("g", q[1] / v[1]));
-  }
-  LoopId s = nest.add("s", queries);
-  LoopId t = nest.add("t", keys, LoopKind::Exchange);
-  LoopId d = nest.add("d", depth, LoopKind::Whole);
-  LoopId e = nest.add("e", features, LoopKind::Whole);
-
-  auto map = [&](size_t i, Value tensor, std::array<DimMap, 4> sorted) {
-    TensorMap made = mapLoops(tensor.getType(), {});
-    made.dims.resize(4, DimMap::none());
-    for (size_t dim = 0; dim < 4; ++dim) {
-      made.dims[labels.find(i, dim)] = sorted[dim];
-    }
-    return made;
-  };
-  DimMap batch = DimMap::loop(b), head = DimMap::product(heads);
-  DimMap query = DimMap::loop(s), key = DimMap::loop(t);
-  nest.operands = {
-      map(0, getQ(), {batch, head, query, DimMap::loop(d)}),
-      map(1, getK(), {batch, DimMap::loop(h), key, DimMap::loop(d)}),
-      map(2, getV(), {batch, DimMap::loop(h), key, DimMap::loop(e)})};
+  AttentionNest made(AttentionParts::of(*this, getV()));
+  LoopNest &nest = made.nest;
+  nest.loops[made.t.index].kind = LoopKind::Exchange;
+  nest.operands = {made.map(0, getQ()), made.map(1, getK()),
+                   made.map(2, getV())};
   if (Value mask = getMask()) {
-    TensorMap map = mapLoops(mask.getType(), {});
-    std::array<DimMap, 4> wholes = {batch, head, query, key};
-    std::array<int64_t, 4> extents = {q[0], q[1], queries, keys};
-    for (size_t dim = 0; dim < 4; ++dim) {
-      map.dims.push_back(map.shape[dim] == extents[dim] ? wholes[dim]
-                                                        : DimMap::none());
-    }
-    nest.operands.push_back(map);
+    nest.operands.push_back(made.mapMask(mask));
   }
-  nest.results = {map(3, getY(), {batch, head, query, DimMap::loop(e)})};
+  nest.results = {made.map(3, getY())};
   nest.linear = {{2}};
   // Two products, and about 14 operations for each weight.
-  double points = double(keys) * double(depth) * double(features);
-  double perQuery = attendedKeys(*this, queries, keys) *
-                    (2.0 * double(depth + features) + 14);
-  nest.flopsPerPoint = points == 0 ? 0 : perQuery / points;
+  made.setFlops(
+      2.0 * double(nest.loop(made.d).extent + nest.loop(made.e).extent) + 14);
   return nest;
 }
 

@@ -8,6 +8,8 @@
 
 #include "dialects/NN/Carries.h"
 
+#include "dialects/NN/AttentionGradient.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -121,7 +123,8 @@ static bool isFree(Value value, Bar bar) {
 
 LoopNest barredLoopNest(LoopInterface op) {
   LoopNest nest = op.getLoopNest();
-  if (isa<AttentionOp>(op)) {
+  auto gradient = dyn_cast<AttentionGradientOp>(op.getOperation());
+  if (isa<AttentionOp>(op) || (gradient && gradient.getOf() == "v")) {
     return nest; // its weights are between 0 and 1, or no numbers
   }
   Bar bar = isa<DivOp>(op) ? Bar::Zero : Bar::Infinity;

@@ -8,6 +8,7 @@
 
 #include "dialects/NN/NN.h"
 
+#include "dialects/NN/AttentionGradient.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Integer.h"
 #include "dialects/NN/Nests.h"
@@ -75,6 +76,10 @@ void divisi::nn::NNDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/NN/NNRandom.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/NN/NNAttentionGradient.cpp.inc"
       >();
   unflattenScales(*getContext());
 }

@@ -7,201 +7,122 @@
 //===----------------------------------------------------------------------===//
 
 //
-// The probabilities p are computed again, with the groups of query heads that
-// share keys as a dim of their own, g:
+// Attention is derived by operators of its own, which keep no product of a
+// query and a key; lse stands behind the attention, so that one kernel can make
+// both:
 //
-//   z = scale * q.k        c = softcap(z)      p = softmax(c + mask) by t
-//   dv = p.dy              dp = dy.v           delta = sum of dy*y by e
-//   dc = p * (dp - delta)  dz = dc * (1 - (c/softcap)^2)
-//   dq = scale * dz.k      dk = scale * dz.q   dmask = dc
+//   lse = attention_lse(q, k)    delta = sum of dy*y by e
+//   dq, dk, dv = attention_gradient(q, k, v, dy, lse, delta)
+//
+// A gradient by a mask of numbers is such products: with one, all gradients are
+// those of the written form.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Rules.h"
-#include "dialects/NN/Labels.h"
+#include "WrittenAttention.h"
+#include "dialects/NN/AttentionGradient.h"
+#include "divisi/Autodiff/Gradients.h"
 
 using namespace mlir;
 using namespace divisi;
 using namespace divisi::autodiff;
 
-namespace {
-
-/// The gradients of one attention.
-class AttentionGradient {
-public:
-  AttentionGradient(nn::AttentionOp op, GradientBuilder &b);
-
-  void run();
-
-private:
-  std::string grouped(size_t tensor) const;
-  Value group(Value x, size_t tensor);
-  Value ungroup(Value x, size_t tensor);
-  Value window();
-  Value weights(Value capped);
-  bool hidesRows();
-
-  nn::AttentionOp op_;
-  GradientBuilder &b_;
-  nn::AttentionLabels labels_;
-  int64_t heads_, groups_, queries_, keys_;
-  std::string scores_ = "bhgst"; ///< The dims of the products.
-};
-
-} // namespace
-
-AttentionGradient::AttentionGradient(nn::AttentionOp op, GradientBuilder &b)
-    : op_(op), b_(b), labels_(*nn::AttentionLabels::parse(op.getLabels())) {
-  SmallVector<int64_t, 4> q = labels_.sort(0, shapeOf(op.getQ()));
-  SmallVector<int64_t, 4> k = labels_.sort(1, shapeOf(op.getK()));
-  heads_ = k[1];
-  groups_ = heads_ == 0 ? 1 : q[1] / heads_;
-  queries_ = q[2];
-  keys_ = k[2];
-}
-
-/// The letters of q or y when its heads are [h, g].
-std::string AttentionGradient::grouped(size_t tensor) const {
-  std::string letters;
-  for (char letter : labels_.tensors[tensor]) {
-    letters += letter;
-    letters += letter == 'h' ? "g" : "";
-  }
-  return letters;
-}
-
-Value AttentionGradient::group(Value x, size_t tensor) {
-  SmallVector<int64_t> shape(shapeOf(x));
-  size_t at = labels_.tensors[tensor].find('h');
-  shape[at] = heads_;
-  shape.insert(shape.begin() + at + 1, groups_);
-  return b_.reshape(x, shape);
-}
-
-Value AttentionGradient::ungroup(Value x, size_t tensor) {
-  SmallVector<int64_t> shape(shapeOf(x));
-  size_t at = labels_.tensors[tensor].find('h');
-  shape[at] *= groups_;
-  shape.erase(shape.begin() + at + 1);
-  return b_.reshape(x, shape);
-}
-
-/// Which keys the positions of queries attend, [s, t]; null for all.
-Value AttentionGradient::window() {
-  MLIRContext *context = op_.getContext();
-  Type element = IntegerType::get(context, 64);
-  auto iota = [&](int64_t axis) {
-    auto type = RankedTensorType::get({queries_, keys_}, element);
-    return b_.emit<nn::IotaOp>(type, axis);
-  };
-  Value seen;
-  auto bound = [&](StringRef predicate, int64_t distance) {
-    Value edge = b_.add(iota(0), double(op_.getOffset() + distance));
-    Value is = b_.compare(predicate, iota(1), edge);
-    seen = seen ? b_.emit<nn::AndOp>(seen, is) : is;
-  };
-  if (op_.getLeft() >= 0) {
-    bound("ge", -op_.getLeft());
-  }
-  if (op_.getRight() >= 0) {
-    bound("le", op_.getRight());
-  }
-  return seen;
-}
-
-/// Whether a query may attend nothing.
-bool AttentionGradient::hidesRows() {
-  if (op_.getMask()) {
-    return true;
-  }
-  for (int64_t row : {int64_t(0), queries_ - 1}) {
-    int64_t at = row + op_.getOffset();
-    int64_t first = op_.getLeft() < 0 ? 0 : at - op_.getLeft();
-    int64_t last = op_.getRight() < 0 ? keys_ - 1 : at + op_.getRight();
-    if (std::max<int64_t>(first, 0) > std::min(last, keys_ - 1)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// The softmax of `capped`, masked; 0 in rows that attend nothing, if that is
-/// what their results are.
-Value AttentionGradient::weights(Value capped) {
-  Value none = b_.number(-INFINITY, capped), x = capped;
-  if (Value seen = window()) {
-    x = b_.emit<nn::SelectOp>(seen, x, none);
-  }
-  if (Value mask = op_.getMask()) {
-    SmallVector<int64_t> shape(shapeOf(mask));
-    bool isAnyHead = shape[1] == 1;
-    shape[1] = isAnyHead ? 1 : heads_;
-    shape.insert(shape.begin() + 2, isAnyHead ? 1 : groups_);
-    mask = b_.reshape(mask, shape);
-    x = elementOf(mask).isInteger(1) ? b_.emit<nn::SelectOp>(mask, x, none)
-                                     : b_.add(x, b_.cast(mask, elementOf(x)));
-  }
-  Value p = b_.emit<nn::SoftmaxOp>(x, int64_t(4), false);
-  if (op_.getNan() || !hidesRows()) {
-    return p;
-  }
-  SmallVector<int64_t> keys{4};
-  SmallVector<int64_t> shape(shapeOf(x).drop_back());
-  auto type = RankedTensorType::get(shape, elementOf(x));
-  Value most = b_.emit<nn::ReduceOp>(type, x, "max", keys);
-  return b_.dropWhere(b_.insertDims(b_.compare("eq", most, none), keys), p);
-}
-
-void AttentionGradient::run() {
-  std::string q = grouped(0), y = grouped(3);
-  const std::string &k = labels_.tensors[1], &v = labels_.tensors[2];
-  double scale = op_.getScale(), softcap = op_.getSoftcap();
-  Value query = group(op_.getQ(), 0), dy = group(b_.gradient(), 3);
-  Value z =
-      b_.mul(b_.matmul(query, op_.getK(), q + "," + k + "->" + scores_), scale);
-  Value tanh;
-  if (softcap > 0) {
-    tanh = b_.emit<nn::TanhOp>(b_.div(z, softcap));
-    z = b_.mul(tanh, softcap);
-  }
-  Value p = weights(z);
-  b_.give(2, [&] { return b_.matmul(p, dy, scores_ + "," + y + "->" + v); });
-  if (!b_.wants(0) && !b_.wants(1) && !(op_.getMask() && b_.wants(3))) {
-    return;
-  }
-  // By the result, delta is a product with rows of ones less.
-  Value both = b_.mul(dy, group(op_.getY(), 3));
-  std::string rows = y;
-  rows.pop_back();
+/// The sum of the result times its gradient, [b, (h g), s], of the type of
+/// sums. By the result, it is a product with rows of ones less.
+static Value makeDelta(nn::AttentionOp op, const nn::AttentionParts &parts,
+                       GradientBuilder &b) {
+  RankedTensorType rows = parts.rowsType();
+  auto wide = [&](Value x) { return b.cast(x, rows.getElementType()); };
+  Value sum = b.sum(b.mul(wide(b.gradient()), wide(op.getY())), {3});
+  nn::AttentionLabels labels = *nn::AttentionLabels::parse(parts.text);
   SmallVector<int64_t> order;
-  for (char letter : StringRef("bhgs")) {
-    order.push_back(int64_t(rows.find(letter)));
+  for (size_t dim = 0; dim < 3; ++dim) {
+    order.push_back(int64_t(labels.find(3, dim)));
   }
-  Value delta = b_.transpose(b_.sum(both, {4}), order);
-  Value dp = b_.matmul(dy, op_.getV(), y + "," + v + "->" + scores_);
-  delta = b_.cast(b_.insertDims(delta, {4}), elementOf(dp));
-  Value dc = b_.mul(p, b_.sub(dp, delta));
-  if (op_.getMask()) {
-    b_.give(3, [&] {
-      SmallVector<int64_t> shape(shapeOf(dc));
-      shape[1] *= groups_;
-      shape.erase(shape.begin() + 2);
-      return b_.reshape(dc, shape);
-    });
-  }
-  Value dz = tanh ? b_.mul(dc, b_.sub(1, b_.square(tanh))) : dc;
-  dz = b_.mul(dz, scale);
-  b_.give(0, [&] {
-    Value dq = b_.matmul(dz, op_.getK(), scores_ + "," + k + "->" + q);
-    return ungroup(dq, 0);
-  });
-  b_.give(1,
-          [&] { return b_.matmul(dz, query, scores_ + "," + q + "->" + k); });
+  return b.transpose(sum, order);
 }
 
 static LogicalResult deriveAttention(nn::AttentionOp op, GradientBuilder &b) {
-  AttentionGradient(op, b).run();
+  auto parts = nn::AttentionParts::of(op, op.getV());
+  Value lse = b.emitBehind<nn::AttentionLseOp>(
+      parts.q, parts.k, parts.mask, parts.scale, parts.softcap, parts.left,
+      parts.right, parts.offset, parts.text, op.getNan());
+  Value delta = makeDelta(op, parts, b);
+  if (op.getMask() && b.wants(3)) {
+    WrittenAttention written(parts, b);
+    written.setGradient(b.gradient(), lse, delta);
+    for (unsigned i = 0; i != 4; ++i) {
+      b.give(i, [&] { return written.gradient("qkvm"[i]); });
+    }
+    return success();
+  }
+  for (unsigned i = 0; i != 3; ++i) {
+    b.give(i, [&] {
+      return b.emit<nn::AttentionGradientOp>(
+          parts.q, parts.k, parts.v, b.gradient(), lse, delta, parts.mask,
+          StringRef("qkv").substr(i, 1), parts.scale, parts.softcap, parts.left,
+          parts.right, parts.offset, parts.text);
+    });
+  }
   return success();
+}
+
+/// `parts` of the operands of a written form.
+static nn::AttentionParts partsOf(nn::AttentionParts parts, ValueRange operands,
+                                  bool hasValues) {
+  parts.q = operands[0];
+  parts.k = operands[1];
+  parts.v = hasValues ? operands[2] : Value();
+  parts.mask = parts.mask ? operands.back() : Value();
+  return parts;
+}
+
+static LogicalResult deriveLse(nn::AttentionLseOp op, GradientBuilder &b) {
+  auto parts = nn::AttentionParts::of(op, Value());
+  return deriveWritten(op, b, [&](ValueRange operands, GradientBuilder &inner) {
+    return WrittenAttention(partsOf(parts, operands, false), inner)
+        .lse(op.getNan());
+  });
+}
+
+static LogicalResult deriveGradient(nn::AttentionGradientOp op,
+                                    GradientBuilder &b) {
+  auto parts = nn::AttentionParts::of(op, op.getV());
+  return deriveWritten(op, b, [&](ValueRange operands, GradientBuilder &inner) {
+    WrittenAttention written(partsOf(parts, operands, true), inner);
+    written.setGradient(operands[3], operands[4], operands[5]);
+    return written.gradient(op.getOf().front());
+  });
+}
+
+int64_t divisi::writeAttentionGradients(ModuleOp module) {
+  SmallVector<Operation *> found;
+  module.walk([&](Operation *op) {
+    if (isa<nn::AttentionLseOp, nn::AttentionGradientOp>(op)) {
+      found.push_back(op);
+    }
+  });
+  for (Operation *op : found) {
+    OpBuilder builder(op);
+    GradientBuilder b(builder, op, Value(), {});
+    Value result;
+    if (auto lse = dyn_cast<nn::AttentionLseOp>(op)) {
+      auto parts = nn::AttentionParts::of(lse, Value());
+      result = WrittenAttention(parts, b).lse(lse.getNan());
+    } else {
+      auto gradient = cast<nn::AttentionGradientOp>(op);
+      auto parts = nn::AttentionParts::of(gradient, gradient.getV());
+      WrittenAttention written(parts, b);
+      written.setGradient(gradient.getDy(), gradient.getLse(),
+                          gradient.getDelta());
+      result = written.gradient(gradient.getOf().front());
+    }
+    op->getResult(0).replaceAllUsesWith(
+        b.cast(result, elementOf(op->getResult(0))));
+    op->erase();
+  }
+  return int64_t(found.size());
 }
 
 //===- rotary -------------------------------------------------------------===//
@@ -222,5 +143,7 @@ static LogicalResult deriveRotary(nn::RotaryOp op, GradientBuilder &b) {
 
 void autodiff::attachAttentionRules(MLIRContext &context) {
   attach<nn::AttentionOp, deriveAttention>(context);
+  attach<nn::AttentionLseOp, deriveLse>(context);
+  attach<nn::AttentionGradientOp, deriveGradient>(context);
   attach<nn::RotaryOp, deriveRotary>(context);
 }

@@ -37,7 +37,7 @@ std::optional<double> autodiff::constantOf(Value value) {
 /// Where a gradient of `op` is: at its node, of whose name it makes one.
 static Location locationOf(Operation *op) {
   std::string name = nn::nodeName(op->getLoc());
-  return name.empty()
+  return name.empty() || StringRef(name).ends_with(nn::kGradientSuffix)
              ? op->getLoc()
              : NameLoc::get(StringAttr::get(op->getContext(),
                                             name + nn::kGradientSuffix.str()));
@@ -52,6 +52,14 @@ GradientBuilder::GradientBuilder(OpBuilder &builder, Operation *op,
 Value GradientBuilder::fit(Value value, unsigned operand) {
   Value of = op_->getOperand(operand);
   return cast(sumTo(value, shapeOf(of)), elementOf(of));
+}
+
+void GradientBuilder::take(Block &block, ArrayRef<Value> values) {
+  for (auto [argument, value] : llvm::zip_equal(block.getArguments(), values)) {
+    argument.replaceAllUsesWith(value);
+  }
+  builder_.getBlock()->getOperations().splice(builder_.getInsertionPoint(),
+                                              block.getOperations());
 }
 
 /// In the field, numbers are written as f64.

@@ -75,6 +75,17 @@ public:
     return op->getResult(0);
   }
 
+  /// The same right behind the operator that is derived.
+  template <typename OpT, typename... Args>
+  mlir::Value emitBehind(Args &&...args) {
+    mlir::OpBuilder::InsertionGuard guard(builder_);
+    builder_.setInsertionPointAfter(op_);
+    return emit<OpT>(std::forward<Args>(args)...);
+  }
+  /// Moves the operators of `block` here; `values` take the place of its
+  /// arguments.
+  void take(mlir::Block &block, llvm::ArrayRef<mlir::Value> values);
+
   /// A number of the element type of `like`.
   mlir::Value number(double value, mlir::Value like);
   /// A tensor of zeros.

@@ -289,6 +289,15 @@ Status Compilation::runStage(Stage stage) {
       return status;
     }
   }
+  auto isOther = [](const auto &group) { return !group.kind.isProcessor(); };
+  if (stage == Stage::Rewrite && // no kernels for gradients of attention
+      (options_.device.backend || llvm::any_of(machine->devices, isOther))) {
+    PassManager passes(context_.get());
+    passes.addPass(createWriteAttention());
+    if (Status status = runPasses(passes, stage); !status.isOk()) {
+      return status;
+    }
+  }
   bool isJoint = options_.rewrite.mode == RewriteMode::Joint;
   Status ran = stage == Stage::Rewrite ? isJoint ? rewriteJointly() : rewrite()
                : stage != Stage::Plan  ? runPipeline(stage)

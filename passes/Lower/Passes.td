@@ -143,6 +143,35 @@ def FuseWeightGradients : Pass<"fuse-weight-gradients", "::mlir::ModuleOp"> {
   ];
 }
 
+def JoinAttention : Pass<"join-attention", "::mlir::ModuleOp"> {
+  let summary = "make one call of what belongs to one attention";
+  let description = [{
+    Precondition: programs whose memory is not planned yet; each buffer is
+    written by one instruction.
+
+    Effect: an attention and the logarithm of the sums that it divides by
+    (`nn.attention_lse` of the same queries, keys and mask) become one call, and
+    so do the gradients of one attention by queries, keys and values
+    (`nn.attention_gradient` of the same operands), where a library of the host
+    has a kernel for all of them: products that they have in common are made
+    once. Only kernels of this build are asked: a module for devices other than
+    CPUs (`divisi.cluster`) is left unchanged.
+
+    ```mlir
+    exec.call "nn.attention_gradient"(%q, %k, %v, …) into (%dq) {of = "q", …}
+    exec.call "nn.attention_gradient"(%q, %k, %v, …) into (%dk) {of = "k", …}
+    exec.call "nn.attention_gradient"(%q, %k, %v, …) into (%dv) {of = "v", …}
+    // becomes, where there is such a kernel
+    exec.call "fused"(%q, %k, %v, …) into (%dq, %dk, %dv) {} {…}
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect",
+                           "::divisi::nn::NNDialect"];
+  let statistics = [
+    Statistic<"numJoined", "joined", "calls that were made">,
+  ];
+}
+
 def ChooseFormats : Pass<"choose-formats", "::mlir::ModuleOp"> {
   let summary = "store tensors with channels last where kernels prefer it";
   let description = [{

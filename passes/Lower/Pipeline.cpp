@@ -23,6 +23,8 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
   }
   // Others want other formats than its parts do.
   manager.addPass(createFuseWeightGradients());
+  // Products that gradients have in common are made once.
+  manager.addPass(createJoinAttention());
   // What packs and unpacks are calls like others.
   if (options.choosesFormats) {
     manager.addPass(createChooseFormats());

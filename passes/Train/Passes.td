@@ -47,4 +47,29 @@ def Train : Pass<"nn-train", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divisi::nn::NNDialect"];
 }
 
+def WriteAttention : Pass<"write-attention", "::mlir::ModuleOp"> {
+  let summary = "write gradients of attention as products and sums";
+  let description = [{
+    Precondition: clean `nn`.
+
+    Effect: `nn.attention_lse` and `nn.attention_gradient` become products, sums
+    and functions of single elements, on tensors with the products of all
+    queries and keys. So devices that have no kernel for these operators (GPUs,
+    at present) run them, and plans price what runs.
+
+    ```mlir
+    %dv = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "v", …}
+    // becomes
+    %z = nn.matmul %q, %k {labels = "bhgsd,bhtd->bhgst"}
+    …
+    %p = nn.exp %d
+    %dv = nn.matmul %p, %dy {labels = "bhgst,bhgse->bhte"}
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+  let statistics = [
+    Statistic<"numWritten", "written", "operators that were written">,
+  ];
+}
+
 #endif // DIVISI_PASSES_TRAIN_PASSES_TD

@@ -8,44 +8,17 @@
 //
 // Attention goes query by query: the products with all keys that are attended,
 // their maximum, and the sum of exponentials times values, all in the type that
-// elements are computed as. Only q and y are rounded to the tensors' type.
+// elements are computed as. Only q and y are rounded to the tensors' type. The
+// logarithm of the sums of its exponentials is made alike.
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/kernels/Attention.h"
+#include "runtime/kernels/AttentionScores.h"
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/FieldFunctions.h"
-#include "runtime/kernels/Scalars.h"
 
 #include <algorithm>
 
 namespace divisi::rt {
-/// The sum of a[i] * b[i], in lanes that the processor adds at once.
-template <typename T>
-static Computed<T> dot(const T *a, const T *b, int64_t n) {
-  using A = Computed<T>;
-  constexpr int64_t lanes = 16;
-  A sums[lanes] = {};
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    for (int64_t l = 0; l < lanes; ++l) {
-      sums[l] += load(a[i + l]) * load(b[i + l]);
-    }
-  }
-  for (; i < n; ++i) {
-    sums[0] += load(a[i]) * load(b[i]);
-  }
-  for (int64_t width = lanes / 2; width > 0; width /= 2) {
-    for (int64_t l = 0; l < width; ++l) {
-      sums[l] += sums[l + width];
-    }
-  }
-  return sums[0];
-}
-
-template <typename A> static bool isMinusInfinity(A value) {
-  return value == A(-INFINITY);
-}
 
 namespace {
 /// The keys that one query attends, and what they get.
@@ -62,27 +35,26 @@ template <typename T>
 static void scoreKeys(const AttentionPlan &plan, const T *q, const T *k,
                       const void *mask, int64_t maskAt, int64_t first,
                       int64_t last, AttendedKeys<T> &attended) {
-  using A = Computed<T>;
-  A scale = A(plan.scale), softcap = A(plan.softcap);
   for (int64_t t = first; t < last; ++t) {
-    int64_t at = maskAt + t * plan.strides[Mask][3];
-    if (plan.masksByBool && !static_cast<const Flag *>(mask)[at]) {
-      continue;
-    }
-    A score = scale * dot(q, k + t * plan.strides[Key][2], plan.depth);
-    if (plan.softcap > 0) {
-      using std::tanh;
-      score = softcap * tanh(score / softcap);
-    }
-    if (plan.hasMask && !plan.masksByBool) {
-      A bias = load(static_cast<const T *>(mask)[at]);
-      score = isMinusInfinity(bias) ? bias : score + bias;
-    }
-    if (!isMinusInfinity(score)) {
+    auto made = scoreOf(plan, q, k + t * plan.strides[Key][2], mask,
+                        maskAt + t * plan.strides[Mask][3]);
+    if (made) {
       attended.keys[attended.count] = t;
-      attended.scores[attended.count++] = score;
+      attended.scores[attended.count++] = made->score;
     }
   }
+}
+
+/// What all are exponentiated relative to.
+template <typename T>
+static Computed<T> largest(const AttendedKeys<T> &attended) {
+  using A = Computed<T>;
+  // As in softmax, where the field subtracts nothing.
+  A top = isField<A> ? A(0) : lowestOf<A>();
+  for (int64_t n = 0; n < attended.count; ++n) {
+    top = isField<A> ? top : maxOf(attended.scores[n], top);
+  }
+  return top;
 }
 
 /// One row of y from what its query attends.
@@ -92,11 +64,7 @@ static void weighValues(const AttentionPlan &plan,
                         Computed<T> *sums, T *y) {
   using A = Computed<T>;
   using std::exp;
-  // As in softmax, where the field subtracts nothing.
-  A top = isField<A> ? A(0) : lowestOf<A>();
-  for (int64_t n = 0; n < attended.count; ++n) {
-    top = isField<A> ? top : maxOf(attended.scores[n], top);
-  }
+  A top = largest(attended);
   std::fill_n(sums, plan.features, A(0));
   Accumulator<T> total = 0;
   for (int64_t n = 0; n < attended.count; ++n) {
@@ -115,11 +83,30 @@ static void weighValues(const AttentionPlan &plan,
   }
 }
 
-/// All queries of one head, one after the other.
+/// The logarithm of what weights are divided by.
+template <typename T>
+static Computed<T> logSumExp(const AttentionPlan &plan,
+                             const AttendedKeys<T> &attended) {
+  using A = Computed<T>;
+  using std::exp;
+  using std::log;
+  if (attended.count == 0) {
+    return plan.makesNan ? A(NAN) : A(INFINITY);
+  }
+  A top = largest(attended);
+  Accumulator<T> total = 0;
+  for (int64_t n = 0; n < attended.count; ++n) {
+    total += exp(attended.scores[n] - top);
+  }
+  return A(top + log(total));
+}
+
+/// All queries of one head, one after the other: a row of y each, or without
+/// values a number.
 template <typename T>
 static void attendHead(const AttentionPlan &plan, const T *q, const T *k,
-                       const T *v, const void *mask, int64_t maskAt, T *y,
-                       void *workspace) {
+                       const T *v, const void *mask, int64_t maskAt, void *to,
+                       int64_t at, void *workspace) {
   auto *keys = static_cast<int64_t *>(workspace);
   auto *scores = reinterpret_cast<Computed<T> *>(keys + plan.keys);
   auto *sums = reinterpret_cast<Computed<T> *>(keys + 2 * plan.keys);
@@ -129,23 +116,31 @@ static void attendHead(const AttentionPlan &plan, const T *q, const T *k,
     plan.boundKeys(s, first, last);
     scoreKeys(plan, q + s * plan.strides[Query][2], k, mask,
               maskAt + s * plan.strides[Mask][2], first, last, attended);
-    weighValues(plan, attended, v, sums, y + s * plan.resultStrides[2]);
+    int64_t row = at + s * plan.resultStrides[2];
+    if (v) {
+      weighValues(plan, attended, v, sums, static_cast<T *>(to) + row);
+    } else {
+      using R = SumTypeOf<T>;
+      static_cast<R *>(to)[row] = R(logSumExp(plan, attended));
+    }
   }
 }
 
 template <typename T>
 static void attend(const AttentionPlan &plan,
-                   std::span<const void *const> operands, T *y,
+                   std::span<const void *const> operands, void *to,
                    void *workspace) {
   auto *q = static_cast<const T *>(operands[Query]);
   auto *k = static_cast<const T *>(operands[Key]);
-  auto *v = static_cast<const T *>(operands[Value]);
-  const void *mask = plan.hasMask ? operands[Mask] : nullptr;
+  bool hasValues = plan.features > 0;
+  auto *v = hasValues ? static_cast<const T *>(operands[Value]) : nullptr;
+  const void *mask = plan.hasMask ? operands[plan.places[Mask]] : nullptr;
   for (int64_t b = 0; b < plan.extents[0]; ++b) {
     for (int64_t h = 0; h < plan.extents[1]; ++h) {
       attendHead(plan, q + plan.locate(Query, b, h), k + plan.locate(Key, b, h),
-                 v + plan.locate(Value, b, h), mask, plan.locate(Mask, b, h),
-                 y + plan.locateResult(b, h), workspace);
+                 v ? v + plan.locate(Value, b, h) : nullptr, mask,
+                 plan.locate(Mask, b, h), to, plan.locateResult(b, h),
+                 workspace);
     }
   }
 }
@@ -176,7 +171,7 @@ static std::unique_ptr<PreparedKernel> prepareAttention(const CallSite &site,
   bool known = dispatch<Reals>(site.operands[Query].type, [&](auto zero) {
     using T = decltype(zero);
     kernel = makeKernel([plan](auto operands, auto results, void *workspace) {
-      attend<T>(plan, operands, static_cast<T *>(results[0]), workspace);
+      attend<T>(plan, operands, results[0], workspace);
     });
   });
   return known ? std::move(kernel)
@@ -187,6 +182,7 @@ std::span<const Kernel> attentionKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
       {"nn.attention", 1, Parts, queryAttention, prepareAttention},
+      {"nn.attention_lse", 1, Parts, queryAttention, prepareAttention},
   };
   return kernels;
 }

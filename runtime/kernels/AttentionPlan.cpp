@@ -11,12 +11,28 @@
 #include "divisi/Support/Labels.h"
 
 #include <algorithm>
+#include <cassert>
+#include <tuple>
 
 namespace divisi::rt {
 
+bool AttentionPlan::isSameAttention(const AttentionPlan &other) const {
+  auto facts = [](const AttentionPlan &plan) {
+    return std::tie(plan.extents, plan.offsets, plan.firstKey, plan.keys,
+                    plan.depth, plan.group, plan.positions, plan.scale,
+                    plan.softcap, plan.hasMask, plan.masksByBool,
+                    plan.makesNan);
+  };
+  return facts(*this) == facts(other) &&
+         std::ranges::all_of(std::array{Query, Key, Mask}, [&](size_t kind) {
+           return bases[kind] == other.bases[kind] &&
+                  strides[kind] == other.strides[kind];
+         });
+}
+
 /// The bounds are attributes, of any size.
 void AttentionPlan::boundKeys(int64_t s, int64_t &first, int64_t &last) const {
-  __int128 position = __int128(offsets[2]) + s + positions.offset;
+  __int128 position = __int128(offsets[2]) + s + positions.offset - firstKey;
   auto clamp = [&](__int128 key) {
     return int64_t(std::clamp<__int128>(key, 0, keys));
   };
@@ -30,15 +46,23 @@ int64_t AttentionPlan::locate(size_t operand, int64_t b, int64_t h) const {
   return bases[operand] + b * strides[operand][0] + head * strides[operand][1];
 }
 
-/// By q, k, v, mask and result: where each dimension of "bhsd" stands.
-using Orders = std::array<std::array<size_t, 4>, 5>;
-static constexpr size_t Result = 4;
+int64_t AttentionPlan::locateResult(int64_t b, int64_t h) const {
+  bool isShared = isGradient && of != Query;
+  int64_t head = isShared ? (offsets[1] + h) / group - resultHead : h;
+  return b * resultStrides[0] + head * resultStrides[1];
+}
+
+/// By kind of operand, and the attention's result: where each dimension of
+/// "bhsd" stands.
+using Orders = std::array<std::array<size_t, 4>, AttentionPlan::operandKinds>;
 
 /// Reads "bshd,bthd,bthe->bshe"; false if that is not what `text` has.
 static bool readLabels(std::string_view text, Orders &orders) {
   static constexpr std::string_view sorted[] = {"bhsd", "bhtd", "bhte", "bhse"};
-  static constexpr size_t tensors[] = {Query, Key, Value, Result};
-  orders[Mask] = {0, 1, 2, 3};
+  static constexpr size_t kinds[] = {Query, Key, Value, Gradient};
+  for (size_t kind : {Mask, Lse, Delta}) {
+    orders[kind] = {0, 1, 2, 3};
+  }
   std::vector<std::string_view> parts = splitLabels(text);
   if (parts.size() != 4) {
     return false;
@@ -53,18 +77,36 @@ static bool readLabels(std::string_view text, Orders &orders) {
       if (at == std::string_view::npos) {
         return false;
       }
-      orders[tensors[i]][dim] = at;
+      orders[kinds[i]][dim] = at;
     }
   }
   return true;
 }
 
-/// `dims` of "bhsd".
+/// `dims` of "bhsd", or of "bhs".
 static Dims sorted(const Dims &dims, const std::array<size_t, 4> &order) {
-  return {dims[order[0]], dims[order[1]], dims[order[2]], dims[order[3]]};
+  Dims result;
+  for (size_t dim = 0; dim < dims.size(); ++dim) {
+    result.push_back(dims[order[dim]]);
+  }
+  return result;
 }
 
 namespace {
+/// What an operator has: its operands in order, but for the mask, which is the
+/// last one, and which of them its result is like.
+struct OperatorParts {
+  std::string_view op;
+  std::array<size_t, 6> operands;
+  size_t count;
+  size_t result;
+};
+
+/// Some indices of one dimension.
+struct Range {
+  int64_t first = 0, extent = 0;
+};
+
 /// Fills a plan.
 class PlanMaker {
 public:
@@ -73,9 +115,21 @@ public:
   bool make();
 
 private:
+  const TensorInfo &info(size_t kind) const {
+    return site_.operands[plan_.places[kind]];
+  }
+  bool has(size_t kind) const { return has_[kind]; }
+  Range rangeOf(const TensorInfo &info, size_t kind, size_t dim) const {
+    size_t at = orders_[kind][dim];
+    return {info.offset[at], info.extents[at]};
+  }
+  bool findParts();
   bool checkTypes() const;
   bool checkExtents();
-  bool addDim(size_t operand, size_t dim, int64_t first, int64_t extent);
+  bool checkResult() const;
+  bool findRanges();
+  bool holds(size_t kind, size_t dim, Range range) const;
+  bool addDim(size_t kind, size_t dim, Range range);
   bool addTensors();
   bool addMask();
   bool getAttributes();
@@ -83,97 +137,210 @@ private:
   const CallSite &site_;
   const Checks &checks_;
   AttentionPlan &plan_;
+  size_t result_ = Gradient; ///< What it is like.
+  std::array<bool, AttentionPlan::operandKinds> has_ = {};
   Orders orders_ = {};
-  Dims q_, k_, v_;             ///< Global.
-  Dims y_, yExtents_, yFirst_; ///< The result: global, and its box.
+  Dims q_, k_;           ///< Global.
+  int64_t features_ = 0; ///< The same.
+  Range batch_, heads_, queries_, keys_;
 };
 } // namespace
 
+/// What the operands are.
+bool PlanMaker::findParts() {
+  static constexpr OperatorParts operators[] = {
+      {"nn.attention", {Query, Key, Value}, 3, Gradient},
+      {"nn.attention_lse", {Query, Key}, 2, Lse},
+      {"nn.attention_gradient",
+       {Query, Key, Value, Gradient, Lse, Delta},
+       6,
+       Query}};
+  const auto *parts =
+      std::ranges::find(operators, site_.op, &OperatorParts::op);
+  assert(parts != std::end(operators) && "kernels are called by their names");
+  plan_.hasMask = site_.operands.size() > parts->count;
+  if (!checks_.counts(parts->count + plan_.hasMask, 1)) {
+    return false;
+  }
+  for (size_t i = 0; i < parts->count; ++i) {
+    has_[parts->operands[i]] = true;
+    plan_.places[parts->operands[i]] = i;
+  }
+  has_[Mask] = plan_.hasMask;
+  plan_.places[Mask] = parts->count;
+  plan_.masksByBool = plan_.hasMask && info(Mask).type == DType::Bool;
+  plan_.isGradient = has(Gradient);
+  result_ = parts->result;
+  if (plan_.isGradient) {
+    static constexpr std::string_view choices[] = {"q", "k", "v"};
+    if (!checks_.getChoice("of", choices, plan_.of)) {
+      return false;
+    }
+    result_ = plan_.of;
+  }
+  return true;
+}
+
 /// Ranks and types.
 bool PlanMaker::checkTypes() const {
-  DType type = site_.operands[Query].type;
-  for (size_t i = 0; i < site_.operands.size(); ++i) {
-    bool isFlags = i == Mask && plan_.masksByBool;
-    if (!checks_.operandRank(i, 4) ||
-        (!isFlags && !checks_.operandType(i, type))) {
+  DType type = info(Query).type;
+  for (size_t kind = 0; kind < has_.size(); ++kind) {
+    if (!has(kind)) {
+      continue;
+    }
+    bool isFlags = kind == Mask && plan_.masksByBool;
+    bool isRows = kind == Lse || kind == Delta;
+    size_t at = plan_.places[kind];
+    if (!checks_.operandRank(at, isRows ? 3 : 4) ||
+        (!isFlags && !checks_.operandType(at, isRows ? sumType(type) : type))) {
       return false;
     }
   }
-  return checks_.resultType(0, type) && checks_.resultRank(0, 4);
+  bool isRows = result_ == Lse;
+  bool isRight = plan_.isGradient
+                     ? checks_.sumType(0)
+                     : checks_.resultType(0, isRows ? sumType(type) : type);
+  return isRight && checks_.resultRank(0, isRows ? 3 : 4);
 }
 
 bool PlanMaker::checkExtents() {
-  q_ = sorted(site_.operands[Query].global, orders_[Query]);
-  k_ = sorted(site_.operands[Key].global, orders_[Key]);
-  v_ = sorted(site_.operands[Value].global, orders_[Value]);
-  y_ = sorted(site_.results[0].global, orders_[Result]);
-  yExtents_ = sorted(site_.results[0].extents, orders_[Result]);
-  yFirst_ = sorted(site_.results[0].offset, orders_[Result]);
+  q_ = sorted(info(Query).global, orders_[Query]);
+  k_ = sorted(info(Key).global, orders_[Key]);
+  Dims v = has(Value) ? sorted(info(Value).global, orders_[Value]) : k_;
+  features_ = has(Value) ? v[3] : 0;
   bool fits = q_[0] == k_[0] && q_[3] == k_[3] &&
-              std::equal(k_.begin(), k_.begin() + 3, v_.begin()) && k_[1] > 0 &&
+              std::equal(k_.begin(), k_.begin() + 3, v.begin()) && k_[1] > 0 &&
               q_[1] % k_[1] == 0;
   if (!fits) {
     return checks_.fail("queries " + stringify(q_) + ", keys " + stringify(k_) +
-                        " and values " + stringify(v_) +
-                        " do not fit together");
+                        " and values " + stringify(v) + " do not fit together");
   }
-  const auto &order = orders_[Result];
-  return checks_.resultExtent(order[0], q_[0]) &&
-         checks_.resultExtent(order[1], q_[1]) &&
-         checks_.resultExtent(order[2], q_[2]) &&
-         checks_.resultExtent(order[3], v_[3]);
+  plan_.group = q_[1] / k_[1];
+  for (size_t kind : {Gradient, Lse, Delta}) {
+    Dims given = has(kind) ? sorted(info(kind).global, orders_[kind]) : Dims();
+    Dims wanted = {q_[0], q_[1], q_[2], features_};
+    wanted.resize(given.size());
+    if (given != wanted) {
+      return checks_.fail("operand " + std::to_string(plan_.places[kind]) +
+                          " has " + stringify(given) + ", expected " +
+                          stringify(wanted) + " of the queries");
+    }
+  }
+  return checkResult();
 }
 
-/// Adds dim `dim` of an operand, which is read from `first` on.
-bool PlanMaker::addDim(size_t operand, size_t dim, int64_t first,
-                       int64_t extent) {
-  const TensorInfo &info = site_.operands[operand];
-  size_t at = orders_[operand][dim];
-  bool broadcasts = operand == Mask && info.global[at] == 1;
+bool PlanMaker::checkResult() const {
+  bool isOfKeys = result_ == Key || result_ == Value;
+  const Dims &like = isOfKeys ? k_ : q_;
+  Dims wanted = {like[0], like[1], like[2],
+                 result_ == Query || result_ == Key ? q_[3] : features_};
+  for (size_t dim = 0; dim < site_.results[0].rank(); ++dim) {
+    if (!checks_.resultExtent(orders_[result_][dim], wanted[dim])) {
+      return false;
+    }
+  }
+  const TensorInfo &result = site_.results[0];
+  if (plan_.isGradient && result.extents[3] != result.global[3]) {
+    return checks_.fail("makes no parts of rows");
+  }
+  return true;
+}
+
+/// What takes part: what the result's box needs, and of what is summed over
+/// what the operands hold.
+bool PlanMaker::findRanges() {
+  const TensorInfo &result = site_.results[0];
+  batch_ = rangeOf(result, result_, 0);
+  Range heads = rangeOf(result, result_, 1), rows = rangeOf(result, result_, 2);
+  plan_.resultHead = heads.first;
+  if (!plan_.isGradient || plan_.of == Query) {
+    heads_ = heads;
+    queries_ = rows;
+    keys_ = plan_.isGradient ? rangeOf(info(Key), Key, 2) : Range{0, k_[2]};
+  } else {
+    keys_ = rows;
+    queries_ = rangeOf(info(Query), Query, 2);
+    Range held = rangeOf(info(Query), Query, 1);
+    int64_t first = std::max(held.first, heads.first * plan_.group);
+    int64_t last = std::min(held.first + held.extent,
+                            (heads.first + heads.extent) * plan_.group);
+    heads_ = {first, std::max<int64_t>(0, last - first)};
+  }
+  // Nobody adds what others do not have.
+  return !plan_.isGradient ||
+         (plan_.of == Query
+              ? holds(Value, 2, keys_)
+              : holds(Gradient, 2, queries_) && holds(Lse, 2, queries_) &&
+                    holds(Delta, 2, queries_));
+}
+
+bool PlanMaker::holds(size_t kind, size_t dim, Range range) const {
+  Range held = rangeOf(info(kind), kind, dim);
+  return (held.first == range.first && held.extent == range.extent) ||
+         checks_.fail("the operands hold different ranges of what is summed");
+}
+
+/// Adds dim `dim` of an operand.
+bool PlanMaker::addDim(size_t kind, size_t dim, Range range) {
+  const TensorInfo &tensor = info(kind);
+  size_t at = orders_[kind][dim];
+  bool broadcasts = kind == Mask && tensor.global[at] == 1;
   Walk walk;
-  if (!addAffine(site_, checks_, operand, at, broadcasts ? 0 : first,
-                 broadcasts ? 0 : 1, extent, walk)) {
+  if (!addAffine(site_, checks_, plan_.places[kind], at,
+                 broadcasts ? 0 : range.first, broadcasts ? 0 : 1, range.extent,
+                 walk)) {
     return false;
   }
-  plan_.bases[operand] += walk.base;
-  plan_.strides[operand][dim] =
-      broadcasts ? 0 : rowMajorStrides(info.extents)[at];
+  plan_.bases[kind] += walk.base;
+  plan_.strides[kind][dim] =
+      broadcasts ? 0 : rowMajorStrides(tensor.extents)[at];
   return true;
 }
 
 bool PlanMaker::addTensors() {
-  int64_t firstHead = yFirst_[1] / plan_.group;
-  int64_t endHead = (yFirst_[1] + yExtents_[1] + plan_.group - 1) / plan_.group;
-  for (size_t i : {Key, Value}) {
-    if (!addDim(i, 0, yFirst_[0], yExtents_[0]) ||
-        !addDim(i, 1, firstHead, yExtents_[1] > 0 ? endHead - firstHead : 0) ||
-        !addDim(i, 2, 0, plan_.keys)) {
+  int64_t firstHead = heads_.first / plan_.group;
+  int64_t endHead =
+      (heads_.first + heads_.extent + plan_.group - 1) / plan_.group;
+  Range shared = {firstHead, heads_.extent > 0 ? endHead - firstHead : 0};
+  // Rows of values are cut as those of the result are.
+  Range features = result_ == Gradient ? rangeOf(site_.results[0], Gradient, 3)
+                                       : Range{0, features_};
+  plan_.features = features.extent;
+  for (size_t kind : {Key, Value}) {
+    if (has(kind) &&
+        (!addDim(kind, 0, batch_) || !addDim(kind, 1, shared) ||
+         !addDim(kind, 2, keys_) ||
+         !addDim(kind, 3, kind == Key ? Range{0, q_[3]} : features))) {
       return false;
     }
   }
+  for (size_t kind : {Query, Gradient, Lse, Delta}) {
+    bool isRows = kind == Lse || kind == Delta;
+    if (has(kind) &&
+        (!addDim(kind, 0, batch_) || !addDim(kind, 1, heads_) ||
+         !addDim(kind, 2, queries_) ||
+         (!isRows &&
+          !addDim(kind, 3, {0, kind == Query ? q_[3] : features_})))) {
+      return false;
+    }
+  }
+  Dims strides = rowMajorStrides(site_.results[0].extents);
   for (size_t dim = 0; dim < 3; ++dim) {
-    if (!addDim(Query, dim, yFirst_[dim], yExtents_[dim])) {
-      return false;
-    }
-    plan_.resultStrides[dim] =
-        rowMajorStrides(site_.results[0].extents)[orders_[Result][dim]];
+    plan_.resultStrides[dim] = strides[orders_[result_][dim]];
   }
-  return addDim(Query, 3, 0, plan_.depth) && addDim(Key, 3, 0, plan_.depth) &&
-         addDim(Value, 3, yFirst_[3], yExtents_[3]) &&
-         (!plan_.hasMask || addMask());
+  return !plan_.hasMask || addMask();
 }
 
 bool PlanMaker::addMask() {
-  const Dims &given = site_.operands[Mask].global;
-  Dims whole = {y_[0], y_[1], y_[2], plan_.keys};
-  Dims first = {yFirst_[0], yFirst_[1], yFirst_[2], 0};
-  Dims extents = {yExtents_[0], yExtents_[1], yExtents_[2], plan_.keys};
+  const Dims &given = info(Mask).global;
+  Dims whole = {q_[0], q_[1], q_[2], k_[2]};
+  const Range ranges[] = {batch_, heads_, queries_, keys_};
   for (size_t d = 0; d < 4; ++d) {
     if (given[d] != 1 && given[d] != whole[d]) {
       return checks_.fail("a mask of shape " + stringify(given) +
                           " does not broadcast to " + stringify(whole));
     }
-    if (!addDim(Mask, d, first[d], extents[d])) {
+    if (!addDim(Mask, d, ranges[d])) {
       return false;
     }
   }
@@ -198,21 +365,16 @@ bool PlanMaker::getAttributes() {
 
 bool PlanMaker::make() {
   readLabels("bhsd,bhtd,bhte->bhse", orders_);
-  plan_.hasMask = site_.operands.size() > 3;
-  if (!checks_.counts(plan_.hasMask ? 4 : 3, 1)) {
+  if (!findParts() || !getAttributes() || !checkTypes() || !checkExtents() ||
+      !findRanges()) {
     return false;
   }
-  plan_.masksByBool = plan_.hasMask && site_.operands[Mask].type == DType::Bool;
-  if (!getAttributes() || !checkTypes() || !checkExtents()) {
-    return false;
-  }
-  std::copy_n(yExtents_.begin(), 3, plan_.extents.begin());
-  std::copy_n(yFirst_.begin(), 3, plan_.offsets.begin());
-  plan_.keys = k_[2];
+  plan_.extents = {batch_.extent, heads_.extent, queries_.extent};
+  plan_.offsets = {batch_.first, heads_.first, queries_.first};
+  plan_.firstKey = keys_.first;
+  plan_.keys = keys_.extent;
   plan_.depth = q_[3];
-  plan_.features = yExtents_[3];
-  plan_.wholeQueries = y_[2];
-  plan_.group = q_[1] / k_[1];
+  plan_.wholeQueries = q_[2];
   return addTensors();
 }
 

@@ -26,6 +26,7 @@ std::span<const Kernel> indexKernels();
 std::span<const Kernel> orderKernels();
 std::span<const Kernel> scatterKernels();
 std::span<const Kernel> attentionKernels();
+std::span<const Kernel> attentionGradientKernels();
 std::span<const Kernel> rotaryKernels();
 std::span<const Kernel> quantizeKernels();
 std::span<const Kernel> windowGradKernels();

@@ -30,8 +30,9 @@ public:
          {unaryKernels(), elementwiseKernels(), contractionKernels(),
           windowKernels(), reduceKernels(), normalizeKernels(),
           movementKernels(), indexKernels(), orderKernels(), scatterKernels(),
-          attentionKernels(), rotaryKernels(), quantizeKernels(),
-          windowGradKernels(), integerKernels(), randomKernels()}) {
+          attentionKernels(), attentionGradientKernels(), rotaryKernels(),
+          quantizeKernels(), windowGradKernels(), integerKernels(),
+          randomKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     kernels_.push_back(regionKernel<&referenceAlone>());

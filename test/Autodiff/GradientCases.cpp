@@ -331,6 +331,33 @@ static constexpr WrittenRow kWritten[] = {
           tensor<2x1x3x2xT>, tensor<2x1x3x2xT>, tensor<2x1x1x3xi1>)
           -> tensor<2x2x2x2xT>)",
      "tensor<2x2x2x2xT>"},
+    // Other lengths, a window, and a gradient by the mask.
+    {"nn.attention",
+     "%q: tensor<1x2x5x2xT>, %k: tensor<1x2x3x2xT>, "
+     "%v: tensor<1x2x3x2xT>, %m: tensor<1x1x5x3xT>",
+     R"(
+      %r = nn.attention %q, %k, %v, %m {scale = 1.0 : f64, softcap = 2.0 : f64,
+          left = 1, right = 1, offset = -1} : (tensor<1x2x5x2xT>,
+          tensor<1x2x3x2xT>, tensor<1x2x3x2xT>, tensor<1x1x5x3xT>)
+          -> tensor<1x2x5x2xT>)",
+     "tensor<1x2x5x2xT>"},
+    {"nn.attention_lse", "%q: tensor<1x4x3x2xT>, %k: tensor<1x4x2x2xT>", R"(
+      %r = nn.attention_lse %q, %k {scale = 0.5 : f64, softcap = 0.0 : f64,
+          left = -1, right = 0, offset = 0,
+          labels = "bhsd,bthd,bthe->bshe"} : (tensor<1x4x3x2xT>,
+          tensor<1x4x2x2xT>) -> tensor<1x4x3xT>)",
+     "tensor<1x4x3xT>"},
+    {"nn.attention_gradient",
+     "%q: tensor<1x2x3x2xT>, %k: tensor<1x1x4x2xT>, "
+     "%v: tensor<1x1x4x3xT>, %dy: tensor<1x2x3x3xT>, %lse: tensor<1x2x3xT>, "
+     "%delta: tensor<1x2x3xT>, %m: tensor<1x1x3x4xT>",
+     R"(
+      %r = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta, %m {of = "q",
+          scale = 0.5 : f64, softcap = 1.5 : f64, left = -1, right = 1,
+          offset = 0} : (tensor<1x2x3x2xT>, tensor<1x1x4x2xT>,
+          tensor<1x1x4x3xT>, tensor<1x2x3x3xT>, tensor<1x2x3xT>,
+          tensor<1x2x3xT>, tensor<1x1x3x4xT>) -> tensor<1x2x3x2xT>)",
+     "tensor<1x2x3x2xT>"},
     {"nn.rotary", "%x: tensor<2x3x5xT>", R"(
       %c = nn.constant dense<0.6> : tensor<1x3x2xT>
       %s = nn.constant dense<0.8> : tensor<1x3x2xT>

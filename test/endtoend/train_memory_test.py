@@ -157,3 +157,15 @@ def test_micro_batches_of_a_pipeline_follow_each_other(divisi, tiny):
             "compile", tiny.onnx, *STEP, "--pipeline-parallel-size", 2,
             "--schedule", "1f1b", "--micro-batches", count, "-o", "m.divisi")))
     assert held_by[1] < 1.1 * held_by[0], held_by
+
+
+# Products of all pairs of positions would be 48 MiB at 1,024 of them, 12 at half
+# as many; what is kept of a position is about 90 KiB.
+def test_attention_stores_no_products(divisi, generated):
+    def needs(positions):
+        m = generated("gpt2.py", "--size", "small", "--layers", 1,
+                      "--vocabulary", 64, "--batch", 1, "--seq", positions,
+                      "--weightless")
+        return held(divisi("plan", m.onnx, *STEP, "--devices", 1, "-o",
+                           f"{positions}.mlir"))
+    assert needs(1024) - needs(512) < 60

@@ -121,8 +121,9 @@ public:
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     context.allowUnregisteredDialects();
-    for (const char *name : {"/attention.mlir", "/elementwise.mlir",
-                             "/integers.mlir", "/structured.mlir"}) {
+    for (const char *name :
+         {"/attention.mlir", "/attention-gradient.mlir", "/elementwise.mlir",
+          "/integers.mlir", "/structured.mlir"}) {
       modules.push_back(parseSourceFile<ModuleOp>(
           std::string(DIVISI_OPERATORS) + name, &context));
       llvm::append_range(functions, modules.back()->getOps<func::FuncOp>());

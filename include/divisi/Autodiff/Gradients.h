@@ -27,6 +27,7 @@
 #define DIVISI_AUTODIFF_GRADIENTS_H
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/Value.h"
 
@@ -57,6 +58,12 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 makeGradients(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> outputs,
               llvm::ArrayRef<mlir::Value> seeds,
               llvm::ArrayRef<mlir::Value> inputs);
+
+/// Writes nn.attention_lse and nn.attention_gradient as products, sums and
+/// functions of single elements, for devices that have no kernel for them.
+/// Gradients of one attention each have products of their own, which CSE joins.
+/// Returns how many were written.
+int64_t writeAttentionGradients(mlir::ModuleOp module);
 
 } // namespace divisi
 

@@ -17,16 +17,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/kernels/Attention.h"
+#include "runtime/backends/cpu/AttentionRows.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/OneDnn.h"
 #include "runtime/backends/cpu/WeighRow.h"
 
-#include "divisi/runtime/kernels/Storage.h"
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
+#include <optional>
 
 namespace divisi::rt::cpu {
 namespace {
@@ -37,33 +36,27 @@ constexpr int64_t blockQueries = 64, blockKeys = 512;
 /// Queries are cut finer down to this where there are few blocks for a team.
 constexpr int64_t leastQueries = 16, leastBlocks = 16;
 
-constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
-
-/// Local queries [from, to) of one head, and the keys [first, last) that one of
-/// them may attend.
-struct QueryBlock {
-  int64_t batch = 0, head = 0, from = 0, to = 0;
-  int64_t first = 0, last = 0;
-
-  int64_t queries() const { return to - from; }
-};
-
-/// Keys [from, to).
-struct KeyBlock {
-  int64_t from = 0, to = 0;
-
-  int64_t keys() const { return to - from; }
-};
+constexpr float minusInfinity = AttentionRows::minusInfinity;
 
 /// Of one query: the largest product so far, and the sum of weights to it.
 struct Running {
   float top = minusInfinity, total = 0;
 };
 
+/// What is made of one attention: its result, the logarithm of what it divides
+/// by, or both.
+struct AttentionResults {
+  AttentionPlan plan;               ///< Of the first of them.
+  std::optional<AttentionPlan> y;   ///< Where the result lies, and
+  std::optional<AttentionPlan> lse; ///< the logarithm.
+  size_t yAt = 0, lseAt = 0;        ///< Which result of the call it is.
+};
+
 class AttentionKernel final : public PreparedKernel {
 public:
-  explicit AttentionKernel(const AttentionPlan &plan)
-      : plan_(plan), step_(queriesOf(plan)) {}
+  explicit AttentionKernel(const AttentionResults &made)
+      : made_(made), plan_(made.plan), rows_(made.plan),
+        step_(queriesOf(made.plan)) {}
 
   /// Of one thread.
   static int64_t scratchBytes(const AttentionPlan &plan) {
@@ -112,37 +105,42 @@ private:
     return std::min(step, queries);
   }
 
-  const float *rows(const LaunchContext &context, size_t operand,
-                    const QueryBlock &block, int64_t row) const {
-    return static_cast<const float *>(context.operands[operand]) +
-           plan_.locate(operand, block.batch, block.head) +
-           row * plan_.strides[operand][2];
-  }
-
   bool runBlock(const LaunchContext &context, QueryBlock block,
                 float *scores) const {
-    int64_t unused = 0;
-    plan_.boundKeys(block.from, block.first, unused);
-    plan_.boundKeys(block.to - 1, unused, block.last);
-    float *y = static_cast<float *>(context.results[0]) +
-               plan_.locateResult(block.batch, block.head) +
-               block.from * plan_.resultStrides[2];
+    rows_.bound(block);
+    float *y = rowOf(context, made_.y, made_.yAt, block);
     std::array<Running, blockQueries> running;
     if (!forEachKeyBlock(block, [&](const KeyBlock &keys) {
           return addKeys(context, block, keys, running, scores, y);
         })) {
       return false;
     }
+    if (float *lse = rowOf(context, made_.lse, made_.lseAt, block)) {
+      for (int64_t s = block.from; s < block.to; ++s) {
+        lse[(s - block.from) * made_.lse->resultStrides[2]] =
+            logarithm(running[s - block.from]);
+      }
+    }
     bool works = true;
-    for (int64_t s = block.from; s < block.to;
-         ++s, y += plan_.resultStrides[2]) {
+    for (int64_t s = block.from; y && s < block.to; ++s) {
       Running &of = running[s - block.from];
       finish(of, y);
       if (of.top != minusInfinity && !isFinite(y)) {
         works &= skipUnattended(context, block, s, scores, y);
       }
+      y += made_.y->resultStrides[2];
     }
     return works;
+  }
+
+  /// The first row of the block in a result; null if there is none.
+  static float *rowOf(const LaunchContext &context,
+                      const std::optional<AttentionPlan> &plan, size_t at,
+                      const QueryBlock &block) {
+    return plan ? static_cast<float *>(context.results[at]) +
+                      plan->locateResult(block.batch, block.head) +
+                      block.from * plan->resultStrides[2]
+                : nullptr;
   }
 
   /// Calls body(keys) until that fails; blocks are about equally long.
@@ -162,38 +160,39 @@ private:
     return true;
   }
 
-  /// Adds to `y` what the block's queries get of `keys`.
+  /// Adds to `y`, if there is one, what the block's queries get of `keys`.
   bool addKeys(const LaunchContext &context, const QueryBlock &block,
                const KeyBlock &keys, std::span<Running> running, float *scores,
                float *y) const {
     bool isFirst = keys.from == block.first;
-    int64_t count = keys.keys(), stride = plan_.resultStrides[2];
-    if (!multiply(context, block, keys, scores)) {
+    int64_t count = keys.keys();
+    if (!rows_.multiply(context, block, keys, scores)) {
       return false;
     }
+    int64_t stride = y ? made_.y->resultStrides[2] : 0;
     for (int64_t s = block.from; s < block.to; ++s) {
       float *row = y + (s - block.from) * stride;
       Running &of = running[s - block.from];
       float factor =
           weigh(context, block, keys, s, scores + (s - block.from) * count, of);
-      for (int64_t e = 0; !isFirst && factor != 1 && e < plan_.features; ++e) {
+      for (int64_t e = 0; y && !isFirst && factor != 1 && e < plan_.features;
+           ++e) {
         row[e] *= factor;
       }
     }
-    return isDone(
-        dnnl_sgemm('N', 'N', block.queries(), plan_.features, count, 1.0f,
-                   scores, count, rows(context, Value, block, keys.from),
-                   plan_.strides[Value][2], isFirst ? 0.0f : 1.0f, y, stride));
+    return !y || isDone(dnnl_sgemm('N', 'N', block.queries(), plan_.features,
+                                   count, 1.0f, scores, count,
+                                   rows_.rows(context, Value, block, keys.from),
+                                   plan_.strides[Value][2],
+                                   isFirst ? 0.0f : 1.0f, y, stride));
   }
 
-  /// The products of the block's queries with `keys`.
-  bool multiply(const LaunchContext &context, const QueryBlock &block,
-                const KeyBlock &keys, float *scores) const {
-    return isDone(dnnl_sgemm(
-        'N', 'T', block.queries(), keys.keys(), plan_.depth, float(plan_.scale),
-        rows(context, Query, block, block.from), plan_.strides[Query][2],
-        rows(context, Key, block, keys.from), plan_.strides[Key][2], 0.0f,
-        scores, keys.keys()));
+  /// Of what a query's weights are divided by.
+  float logarithm(const Running &of) const {
+    if (of.top == minusInfinity) {
+      return plan_.makesNan ? NAN : std::numeric_limits<float>::infinity();
+    }
+    return of.top + std::log(of.total);
   }
 
   /// Divides sums by that of their weights.
@@ -225,12 +224,12 @@ private:
     Running of;
     std::fill_n(y, plan_.features, 0.0f);
     bool works = forEachKeyBlock(block, [&](const KeyBlock &keys) {
-      bool works = multiply(context, block, keys, scores);
+      bool works = rows_.multiply(context, block, keys, scores);
       float factor = weigh(context, block, keys, s, scores, of);
       for (int64_t e = 0; e < plan_.features; ++e) {
         y[e] *= factor;
       }
-      const float *value = rows(context, Value, block, keys.from);
+      const float *value = rows_.rows(context, Value, block, keys.from);
       for (int64_t t = 0; t < keys.keys(); ++t) {
         for (int64_t e = 0; e < plan_.features && scores[t] != 0; ++e) {
           y[e] += scores[t] * value[e];
@@ -247,24 +246,7 @@ private:
   /// much what has been summed before counts less.
   float weigh(const LaunchContext &context, const QueryBlock &block,
               const KeyBlock &keys, int64_t s, float *row, Running &of) const {
-    int64_t first = 0, last = 0;
-    plan_.boundKeys(s, first, last);
-    first = std::clamp(first, keys.from, keys.to);
-    last = std::clamp(last, first, keys.to);
-    float *begin = row + (first - keys.from), *end = row + (last - keys.from);
-    std::fill(row, begin, minusInfinity);
-    std::fill(end, row + keys.keys(), minusInfinity);
-    if (plan_.softcap > 0) {
-      float cap = float(plan_.softcap);
-      std::transform(begin, end, begin, [&](float product) {
-        return cap * std::tanh(product / cap);
-      });
-    }
-    if (plan_.hasMask) {
-      int64_t at = plan_.locate(Mask, block.batch, block.head) +
-                   s * plan_.strides[Mask][2] + first * plan_.strides[Mask][3];
-      mask(context.operands[Mask], at, begin, end);
-    }
+    rows_.mask(context, block, keys, s, row, nullptr);
     float before = of.top;
     float sum = weigh_(row, keys.keys(), of.top);
     // Equal ones, also infinite, leave what there is.
@@ -273,77 +255,96 @@ private:
     return factor;
   }
 
-  /// Applies the mask from its element `at` on to the products of one query.
-  void mask(const void *mask, int64_t at, float *begin, float *end) const {
-    int64_t step = plan_.strides[Mask][3], count = end - begin;
-    if (plan_.masksByBool) {
-      const Flag *flags = static_cast<const Flag *>(mask) + at;
-      apply(begin, count, flags, step, [](float product, Flag attends) {
-        return attends ? product : minusInfinity;
-      });
-    } else {
-      const float *biases = static_cast<const float *>(mask) + at;
-      apply(begin, count, biases, step, [](float product, float bias) {
-        return bias == minusInfinity ? bias : product + bias;
-      });
-    }
-  }
-
-  template <typename T, typename F>
-  static void apply(float *products, int64_t count, const T *mask, int64_t step,
-                    F f) {
-    if (step == 1) { // on vectors
-      for (int64_t t = 0; t < count; ++t) {
-        products[t] = f(products[t], mask[t]);
-      }
-      return;
-    }
-    for (int64_t t = 0; t < count; ++t) {
-      products[t] = f(products[t], mask[t * step]);
-    }
-  }
-
+  AttentionResults made_;
   AttentionPlan plan_;
+  AttentionRows rows_;
   int64_t step_; ///< Queries of a block.
   WeighRow weigh_ = weighRow();
 };
 
 } // namespace
 
-static bool makePlan(const CallSite &site, AttentionPlan &plan) {
+static bool planOf(const CallSite &site, std::optional<AttentionPlan> &plan) {
   std::string ignored;
+  plan.emplace();
   return !site.operands.empty() && site.operands[0].type == DType::F32 &&
-         makeAttentionPlan(site, Checks(site, ignored), plan) &&
-         plan.keys > 0 && plan.depth > 0 && site.results[0].count() > 0;
+         makeAttentionPlan(site, Checks(site, ignored), *plan) &&
+         plan->keys > 0 && plan->depth > 0 && site.results[0].count() > 0;
+}
+
+/// Of a region of an attention and the logarithm of its sums, which is of the
+/// same operands.
+static bool planBoth(const CallSite &site, AttentionResults &made) {
+  const std::vector<RegionPart> &parts = site.region->parts;
+  if (parts.size() != 2 || parts[0].op != "nn.attention" ||
+      parts[1].op != "nn.attention_lse") {
+    return false;
+  }
+  std::vector<int> all(site.operands.size()), some;
+  std::iota(all.begin(), all.end(), 0);
+  std::ranges::copy_if(all, std::back_inserter(some),
+                       [](int operand) { return operand != int(Value); });
+  int first = int(all.size());
+  if (parts[0].operands != all || parts[1].operands != some ||
+      site.region->results != std::vector{first, first + 1}) {
+    return false;
+  }
+  std::vector<TensorInfo> operands;
+  for (int operand : some) {
+    operands.push_back(site.operands[size_t(operand)]);
+  }
+  CallSite y{parts[0].op, parts[0].attributes, site.operands, parts[0].results};
+  CallSite lse{parts[1].op, parts[1].attributes, operands, parts[1].results};
+  if (!planOf(y, made.y) || !planOf(lse, made.lse)) {
+    return false;
+  }
+  made.plan = *made.y;
+  made.lseAt = 1;
+  return made.y->isSameAttention(*made.lse);
+}
+
+static bool makePlan(const CallSite &site, AttentionResults &made) {
+  if (site.op == fusedOp) {
+    return site.region && planBoth(site, made);
+  }
+  auto &plan = site.op == "nn.attention" ? made.y : made.lse;
+  bool isMade = planOf(site, plan);
+  made.plan = *plan;
+  return isMade;
 }
 
 static bool acceptsAttention(const CallSite &site) {
-  AttentionPlan plan;
-  return makePlan(site, plan);
+  AttentionResults made;
+  return makePlan(site, made);
 }
 
 static KernelQuery queryAttention(const CallSite &site) {
-  AttentionPlan plan;
+  AttentionResults made;
   KernelQuery query;
-  if (makePlan(site, plan)) {
-    query.workspaceBytes = AttentionKernel::scratchBytes(plan) * site.threads;
+  if (makePlan(site, made)) {
+    query.workspaceBytes =
+        AttentionKernel::scratchBytes(made.plan) * site.threads;
   }
   return query;
 }
 
 static std::unique_ptr<PreparedKernel> prepareAttention(const CallSite &site,
                                                         std::string &error) {
-  AttentionPlan plan;
-  if (!makePlan(site, plan)) {
+  AttentionResults made;
+  if (!makePlan(site, made)) {
     error = std::string(site.op) + ": oneDNN cannot do this product";
     return nullptr;
   }
-  return std::make_unique<AttentionKernel>(plan);
+  return std::make_unique<AttentionKernel>(made);
 }
 
 std::span<const Kernel> attentionKernels() {
+  using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.attention", 1, KernelUse::Whole, queryAttention, prepareAttention,
+      {fusedOp, 1, Whole, queryAttention, prepareAttention, acceptsAttention},
+      {"nn.attention", 1, Whole, queryAttention, prepareAttention,
+       acceptsAttention},
+      {"nn.attention_lse", 1, Whole, queryAttention, prepareAttention,
        acceptsAttention},
   };
   return kernels;

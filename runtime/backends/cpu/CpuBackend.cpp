@@ -29,7 +29,8 @@ public:
     for (auto family :
          {cpu::int8ConvKernels(), cpu::int8MatmulKernels(),
           cpu::matmulKernels(), cpu::convKernels(), cpu::convWeightsKernels(),
-          cpu::pointKernels(), cpu::attentionKernels()}) {
+          cpu::pointKernels(), cpu::attentionKernels(),
+          cpu::attentionGradientKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     for (Kernel &kernel : kernels_) {

@@ -15,6 +15,7 @@ namespace divisi::rt::cpu {
 
 /// By oneDNN.
 std::span<const Kernel> attentionKernels();
+std::span<const Kernel> attentionGradientKernels();
 std::span<const Kernel> matmulKernels();
 /// Of bytes, by oneDNN, alone or at the begin of a region.
 std::span<const Kernel> int8ConvKernels();
@@ -36,8 +37,8 @@ std::span<const Kernel> sigmoidKernels();
 std::span<const Kernel> permutedKernels();
 /// Those of f16 and bf16 by those of f32.
 std::span<const Kernel> widenedKernels();
-/// Reference kernels, and those of poolKernels() and reduceKernels(), a piece of
-/// the result for each thread.
+/// Reference kernels, and those of poolKernels() and reduceKernels(), a piece
+/// of the result for each thread.
 std::span<const Kernel> threadedKernels();
 
 /// Regions that the compiler has made code of.

@@ -18,6 +18,8 @@
 #include "divisi/runtime/kernels/Element.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace divisi::rt::cpu {
 namespace {
@@ -29,29 +31,39 @@ constexpr const char *widenedName = "f32";
 /// workspace.
 struct WidenedSite {
   std::vector<TensorInfo> operands, results;
+  std::optional<Region> region;   ///< Of results in f32.
+  std::vector<bool> widens;       ///< Operands; booleans and f32 stay.
   std::vector<int64_t> operandAt; ///< Offsets of converted operands.
-  int64_t resultAt = 0;           ///< Unless the result is f32 already.
+  std::vector<bool> narrows;      ///< Results that are not f32.
+  std::vector<int64_t> resultAt;  ///< Their offsets.
   int64_t innerAt = 0;            ///< The inner kernel's workspace.
-  bool narrowsResult = false;
 
   explicit WidenedSite(const CallSite &site)
       : operands(site.operands.begin(), site.operands.end()),
         results(site.results.begin(), site.results.end()) {
     WorkspaceParts parts;
+    DType narrow = operands[0].type;
     for (size_t i = 0; i < operands.size(); ++i) {
-      bool widens = isWidened(i);
-      operands[i].type = widens ? DType::F32 : operands[i].type;
-      operandAt.push_back(
-          parts.add(isConstant(site, i) || !widens ? 0 : operands[i].bytes()));
+      widens.push_back(operands[i].type == narrow);
+      operands[i].type = widens[i] ? DType::F32 : operands[i].type;
+      operandAt.push_back(parts.add(
+          isConstant(site, i) || !widens[i] ? 0 : operands[i].bytes()));
     }
-    narrowsResult = results[0].type != DType::F32;
-    results[0].type = DType::F32;
-    resultAt = parts.add(narrowsResult ? results[0].bytes() : 0);
+    for (TensorInfo &result : results) {
+      narrows.push_back(result.type != DType::F32);
+      result.type = DType::F32;
+      resultAt.push_back(parts.add(narrows.back() ? result.bytes() : 0));
+    }
     innerAt = parts.bytes();
+    if (site.region) {
+      region = *site.region;
+      for (RegionPart &part : region->parts) {
+        for (TensorInfo &result : part.results) {
+          result.type = DType::F32;
+        }
+      }
+    }
   }
-
-  /// Booleans that mask stay.
-  bool isWidened(size_t i) const { return operands[i].type != DType::Bool; }
 
   static bool isConstant(const CallSite &site, size_t i) {
     return i < site.constants.size() && bool(site.constants[i]);
@@ -63,6 +75,7 @@ struct WidenedSite {
     CallSite wide{site.op, site.attributes, operands, results, constants};
     wide.threads = site.threads;
     wide.checksIndices = site.checksIndices;
+    wide.region = region ? &*region : nullptr;
     return wide;
   }
 };
@@ -128,6 +141,7 @@ public:
       : type_(site.operands[0].type), wide_(std::move(wide)),
         constants_(wide_.operands.size()) {
     operands_.reserve(wide_.operands.size());
+    results_.reserve(wide_.results.size());
   }
 
   /// Makes the inner kernel; false if it refuses.
@@ -135,7 +149,7 @@ public:
     std::vector<Constant> constants(wide_.operands.size());
     std::vector<std::optional<WidenedReader>> readers(constants.size());
     for (size_t i = 0; i < wide_.operands.size(); ++i) {
-      if (!wide_.isWidened(i)) {
+      if (!wide_.widens[i]) {
         constants[i] =
             i < site.constants.size() ? site.constants[i] : Constant();
       } else if (WidenedSite::isConstant(site, i)) {
@@ -167,7 +181,7 @@ public:
     auto *workspace = static_cast<std::byte *>(context.workspace);
     operands_.clear();
     for (size_t i = 0; i < wide_.operands.size(); ++i) {
-      if (!wide_.isWidened(i)) {
+      if (!wide_.widens[i]) {
         operands_.push_back(context.operands[i]);
         continue;
       }
@@ -180,13 +194,18 @@ public:
       }
       operands_.push_back(from);
     }
-    void *result =
-        wide_.narrowsResult ? workspace + wide_.resultAt : context.results[0];
-    LaunchContext inner{
-        operands_, {&result, 1}, workspace + wide_.innerAt, context.threads};
+    results_.clear();
+    for (size_t i = 0; i < wide_.results.size(); ++i) {
+      results_.push_back(wide_.narrows[i] ? workspace + wide_.resultAt[i]
+                                          : context.results[i]);
+    }
+    LaunchContext inner{operands_, results_, workspace + wide_.innerAt,
+                        context.threads};
     Status status = inner_->launch(inner);
-    if (status.isOk() && wide_.narrowsResult) {
-      narrow(static_cast<const float *>(result), context);
+    for (size_t i = 0; i < wide_.results.size() && status.isOk(); ++i) {
+      if (wide_.narrows[i]) {
+        narrow(i, context);
+      }
     }
     return status;
   }
@@ -206,9 +225,10 @@ public:
   }
 
 private:
-  void narrow(const float *from, const LaunchContext &context) const {
-    int64_t count = wide_.results[0].count();
-    void *to = context.results[0];
+  void narrow(size_t result, const LaunchContext &context) const {
+    auto *from = static_cast<const float *>(results_[result]);
+    int64_t count = wide_.results[result].count();
+    void *to = context.results[result];
     if (type_ == DType::F16) {
       convertAll(static_cast<Half *>(to), from, count, context.threads);
     } else {
@@ -222,6 +242,7 @@ private:
   std::vector<std::shared_ptr<const std::byte>> constants_;
   std::vector<bool> isPacked_; ///< Constants that it reads no more.
   std::vector<const void *> operands_;
+  std::vector<void *> results_;
   std::unique_ptr<PreparedKernel> inner_;
 };
 
@@ -231,8 +252,11 @@ private:
 static const Kernel *findInner(const CallSite &site, const WidenedSite &wide,
                                std::span<const Constant> constants) {
   CallSite call = wide.call(site, constants);
-  for (std::span<const Kernel> family :
-       {matmulKernels(), convKernels(), attentionKernels()}) {
+  const std::array families = {attentionKernels(), attentionGradientKernels(),
+                               matmulKernels(), convKernels()};
+  // What goes on with another product rounds it before.
+  size_t count = site.op == fusedOp ? 2 : families.size();
+  for (std::span<const Kernel> family : std::span(families).first(count)) {
     for (const Kernel &kernel : family) {
       if (kernel.op == site.op && kernel.accepts(call)) {
         return &kernel;
@@ -242,19 +266,24 @@ static const Kernel *findInner(const CallSite &site, const WidenedSite &wide,
   return nullptr;
 }
 
-/// All operands f16 or all bf16, or booleans, and one result of that type or
-/// f32.
+/// All operands f16 or all bf16, or booleans, and results of that type or f32.
+/// Gradients of attention also have operands of sums, in f32.
 static bool isNarrow(const CallSite &site) {
-  if (site.operands.empty() || site.results.size() != 1) {
+  if (site.operands.empty() || site.results.empty()) {
     return false;
   }
-  DType type = site.operands[0].type, result = site.results[0].type;
-  auto hasType = [&](const TensorInfo &info) {
-    return info.type == type || info.type == DType::Bool;
+  DType type = site.operands[0].type;
+  bool hasSums = site.op == fusedOp || site.op == "nn.attention_gradient";
+  auto isOperand = [&](const TensorInfo &info) {
+    return info.type == type || info.type == DType::Bool ||
+           (hasSums && info.type == DType::F32);
+  };
+  auto isResult = [&](const TensorInfo &info) {
+    return info.type == type || info.type == DType::F32;
   };
   return (type == DType::F16 || type == DType::BF16) &&
-         (result == type || result == DType::F32) &&
-         std::all_of(site.operands.begin(), site.operands.end(), hasType);
+         std::ranges::all_of(site.results, isResult) &&
+         std::ranges::all_of(site.operands, isOperand);
 }
 
 static bool acceptsWidened(const CallSite &site) {
@@ -274,7 +303,7 @@ static KernelQuery queryWidened(const CallSite &site) {
     query.workspaceBytes += wide.innerAt;
     std::vector<int> packed = std::exchange(query.unread, {});
     for (size_t i = 0; i < wide.operands.size(); ++i) {
-      if (WidenedSite::isConstant(site, i) && wide.isWidened(i)) {
+      if (WidenedSite::isConstant(site, i) && wide.widens[i]) {
         if (!std::ranges::count(packed, int(i))) {
           query.packed.push_back(
               {int(i), widenedName, wide.operands[i].bytes()});
@@ -304,7 +333,13 @@ static std::unique_ptr<PreparedKernel> prepareWidened(const CallSite &site,
 std::span<const Kernel> widenedKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
+      {fusedOp, 1, Whole, queryWidened, prepareWidened, acceptsWidened, false,
+       false, "oneDNN"}, // of one attention
       {"nn.attention", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
+      {"nn.attention_gradient", 1, Whole, queryWidened, prepareWidened,
+       acceptsWidened},
+      {"nn.attention_lse", 1, Whole, queryWidened, prepareWidened,
+       acceptsWidened},
       {"nn.conv", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
       {"nn.conv_dgrad", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
       {"nn.matmul", 1, Whole, queryWidened, prepareWidened, acceptsWidened},

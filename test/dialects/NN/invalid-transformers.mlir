@@ -134,6 +134,100 @@ func.func @attention_c7_parts(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
 
 // -----
 
+func.func @attention_lse_c1(%q: tensor<2x4x5x4xf32>, %k: tensor<2x3x7x4xf32>) {
+  // expected-error @+1 {{4 heads of queries are not a multiple of 3 heads of keys}}
+  %0 = nn.attention_lse %q, %k {scale = 0.5 : f64, softcap = 0.0 : f64,
+      left = -1, right = 0, offset = 0} : (tensor<2x4x5x4xf32>,
+      tensor<2x3x7x4xf32>) -> tensor<2x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @attention_gradient_c1(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>, %dy: tensor<2x4x5x8xf32>,
+    %lse: tensor<2x4x5xf32>, %delta: tensor<2x4x5xf32>) {
+  // expected-error @+1 {{'left' is -2 and 'right' is 0, expected at least -1}}
+  %0 = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "v",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -2, right = 0, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>,
+      tensor<2x4x5x8xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf32>)
+      -> tensor<2x2x7x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_gradient_c2(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>, %dy: tensor<2x4x5x8xf16>,
+    %lse: tensor<2x4x5xf32>, %delta: tensor<2x4x5xf32>) {
+  // expected-error @+1 {{'dy' has type 'tensor<2x4x5x8xf16>', expected 'tensor<2x4x5x8xf32>' as the attention's result}}
+  %0 = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "v",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>,
+      tensor<2x4x5x8xf16>, tensor<2x4x5xf32>, tensor<2x4x5xf32>)
+      -> tensor<2x2x7x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_gradient_c3(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>, %dy: tensor<2x4x5x8xf32>,
+    %lse: tensor<2x4x6xf32>, %delta: tensor<2x4x5xf32>) {
+  // expected-error @+1 {{'lse' has type 'tensor<2x4x6xf32>', expected 'tensor<2x4x5xf32>', a number for each query}}
+  %0 = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "v",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>,
+      tensor<2x4x5x8xf32>, tensor<2x4x6xf32>, tensor<2x4x5xf32>)
+      -> tensor<2x2x7x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_gradient_c3_type(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>, %dy: tensor<2x4x5x8xf32>,
+    %lse: tensor<2x4x5xf32>, %delta: tensor<2x4x5xf64>) {
+  // expected-error @+1 {{'delta' has type 'tensor<2x4x5xf64>', expected 'tensor<2x4x5xf32>', a number for each query}}
+  %0 = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "v",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>,
+      tensor<2x4x5x8xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf64>)
+      -> tensor<2x2x7x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_gradient_c4(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>, %dy: tensor<2x4x5x8xf32>,
+    %lse: tensor<2x4x5xf32>, %delta: tensor<2x4x5xf32>) {
+  // expected-error @+1 {{'of' is "y", expected q, k or v}}
+  %0 = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "y",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>,
+      tensor<2x4x5x8xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf32>)
+      -> tensor<2x2x7x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_gradient_c5(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>, %dy: tensor<2x4x5x8xf32>,
+    %lse: tensor<2x4x5xf32>, %delta: tensor<2x4x5xf32>) {
+  // expected-error @+1 {{has a result of type 'tensor<2x2x7x8xf64>', expected 'tensor<2x2x7x8xf32>'}}
+  %0 = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "v",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>,
+      tensor<2x4x5x8xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf32>)
+      -> tensor<2x2x7x8xf64>
+  return
+}
+
+// -----
+
 func.func @rotary_c1(%x: tensor<2x5x8xf32>, %c: tensor<1x5x4xf32>,
     %s: tensor<1x5x3xf32>) {
   // expected-error @+1 {{'cos' has shape [1, 5, 4] and 'sin' [1, 5, 3], expected the same, of rank 3 and at least 1}}

@@ -38,6 +38,37 @@ func.func @transformers(%q: tensor<2x6x4x4xf32>, %k: tensor<2x3x4x4xf32>,
       scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = -1, offset = 0}
       : (tensor<4x2x6x4xf32>, tensor<2x3x4x4xf32>, tensor<2x4x3x8xf32>)
       -> tensor<2x4x6x8xf32>
+  // CHECK: nn.attention_lse b=2 h=3 g=2 s=4 t=4:exchange d=4:whole 2640 flops
+  // CHECK-NEXT:   in  (b)(h g)(s)(d)
+  // CHECK-NEXT:   in  (b)(h)(t)(d)
+  // CHECK-NEXT:   in  (b)(1)(s)(t)
+  // CHECK-NEXT:   out (b)(h g)(s)
+  %lse = nn.attention_lse %q, %k, %m {scale = 0.5 : f64, softcap = 0.0 : f64,
+      left = -1, right = 0, offset = 0} : (tensor<2x6x4x4xf32>,
+      tensor<2x3x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x6x4xf32>
+  // CHECK: nn.attention_gradient b=2 h=3 g=2 s=4 t=4:sum d=4:whole e=8:whole
+  // CHECK-NEXT:   in  (b)(h g)(s)(d)
+  // CHECK-NEXT:   in  (b)(h)(t)(d)
+  // CHECK-NEXT:   in  (b)(h)(t)(e)
+  // CHECK-NEXT:   in  (b)(h g)(s)(e)
+  // CHECK-NEXT:   in  (b)(h g)(s)
+  // CHECK-NEXT:   in  (b)(h g)(s)
+  // CHECK-NEXT:   in  (b)(1)(s)(t)
+  // CHECK-NEXT:   out (b)(h g)(s)(d)
+  // CHECK-NEXT:   linear {3, 5}
+  %dq = nn.attention_gradient %q, %k, %v, %0, %lse, %lse, %m {of = "q",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x6x4x4xf32>, tensor<2x3x4x4xf32>, tensor<2x3x4x8xf32>,
+      tensor<2x6x4x8xf32>, tensor<2x6x4xf32>, tensor<2x6x4xf32>,
+      tensor<2x1x4x4xf32>) -> tensor<2x6x4x4xf32>
+  // CHECK: nn.attention_gradient b=2 h=3 g=2:sum s=4:sum t=4 d=4:whole e=8:whole
+  // CHECK:        out (b)(h)(t)(e)
+  // CHECK-NEXT:   linear {3}
+  %dv = nn.attention_gradient %q, %k, %v, %0, %lse, %lse {of = "v",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x6x4x4xf32>, tensor<2x3x4x4xf32>, tensor<2x3x4x8xf32>,
+      tensor<2x6x4x8xf32>, tensor<2x6x4xf32>, tensor<2x6x4xf32>)
+      -> tensor<2x3x4x8xf32>
   // CHECK: nn.rotary d0=2 d1=6 d2=4 p=2 pair=2:whole 576 flops
   // CHECK-NEXT:   in  (d0)(d1)(d2)(p pair)
   // CHECK-NEXT:   in  (1)(d1)(1)(p)

@@ -289,6 +289,27 @@ func.func @transformers(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
       scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = -1, offset = 0}
       : (tensor<2x4x5x4xf32>, tensor<2x7x2x4xf32>, tensor<7x2x2x8xf32>)
       -> tensor<5x4x2x8xf32>
+  // CHECK: nn.attention_lse %{{.*}}, %{{.*}} {left = -1 : i64, offset = 2 : i64, right = 0 : i64, scale = 5.000000e-01 : f64, softcap = 0.000000e+00 : f64} : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>) -> tensor<2x4x5xf32>
+  %lse = nn.attention_lse %q, %k {scale = 0.5 : f64, softcap = 0.0 : f64,
+      left = -1, right = 0, offset = 2} : (tensor<2x4x5x4xf32>,
+      tensor<2x2x7x4xf32>) -> tensor<2x4x5xf32>
+  // CHECK: nn.attention_lse %{{.*}}, %{{.*}}, %{{.*}} {labels = "bhsd,htbd,thbe->shbe", left = -1 : i64, nan = true, offset
+  %4 = nn.attention_lse %q, %u, %m {labels = "bhsd,htbd,thbe->shbe", nan = true,
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = -1, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x7x2x4xf32>, tensor<2x1x5x7xi1>)
+      -> tensor<2x4x5xf32>
+  // CHECK: nn.attention_gradient %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {left = -1 : i64, of = "v", offset
+  %5 = nn.attention_gradient %q, %k, %v, %0, %lse, %lse {of = "v",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 2}
+      : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>,
+      tensor<2x4x5x8xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf32>)
+      -> tensor<2x2x7x8xf32>
+  // CHECK: nn.attention_gradient %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {left = -1 : i64, of = "q", offset
+  %6 = nn.attention_gradient %q, %k, %v, %1, %lse, %lse, %m {of = "q",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = -1, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>,
+      tensor<2x4x5x8xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf32>,
+      tensor<2x1x5x7xi1>) -> tensor<2x4x5x4xf32>
   // CHECK: nn.rotary %{{.*}}, %{{.*}}, %{{.*}} {interleaved = false}
   %2 = nn.rotary %q, %cos, %cos {interleaved = false} : (tensor<2x4x5x4xf32>,
       tensor<1x1x5x2xf32>, tensor<1x1x5x2xf32>) -> tensor<2x4x5x4xf32>

@@ -46,7 +46,8 @@ def read_table():
 
 
 def read_operators():
-    return {operator for name in ("NNOps", "NNInteger", "NNRandom")
+    return {operator for name in ("NNOps", "NNInteger", "NNRandom",
+                                        "NNAttentionGradient")
             for operator in re.findall(
                 r"^### `(nn\.\w+)`",
                 (BUILD / f"dialects/NN/{name}.md").read_text(), flags=re.M)}

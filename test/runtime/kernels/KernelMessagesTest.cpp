@@ -152,6 +152,27 @@ TEST(KernelMessages, OfAttention) {
                   "', expected bhsd,bhtd,bhte->bhse, or each group in another "
                   "order that leaves its last letter");
   }
+  attributes.set("labels", std::string());
+  TensorInfo rows = f32({2, 4, 5}), part = k;
+  auto gradient = [&](const TensorInfo &dy, const TensorInfo &v,
+                      const TensorInfo &result) {
+    return refusal("nn.attention_gradient", attributes,
+                   {q, k, v, dy, rows, rows}, {result});
+  };
+  EXPECT_EQ(gradient(q, k, q), "nn.attention_gradient: attribute 'of' is '', "
+                               "expected one of q, k, v");
+  attributes.set("of", std::string("q"));
+  EXPECT_EQ(gradient(q, k, q), "none");
+  EXPECT_EQ(gradient(k, k, q),
+            "nn.attention_gradient: operand 3 has [2, 2, 6, 3], expected "
+            "[2, 4, 5, 3] of the queries");
+  part.extents[2] = 4;
+  EXPECT_EQ(gradient(q, part, q), "nn.attention_gradient: the operands hold "
+                                  "different ranges of what is summed");
+  part = q;
+  part.extents[3] = 2;
+  EXPECT_EQ(gradient(q, k, part),
+            "nn.attention_gradient: makes no parts of rows");
   TensorInfo x = f32({5, 6}), angles = f32({5, 3});
   Attributes halves = {{"interleaved", int64_t(0)}};
   EXPECT_EQ(refusal("nn.rotary", halves, {x, angles, f32({5, 2})}, {x}),

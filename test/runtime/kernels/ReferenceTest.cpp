@@ -196,8 +196,8 @@ TEST(Reference, TableIsSortedAndComplete) {
     withFormats += kernel.takesFormats;
   }
   // Each is there once more, for tensors with formats; packing is for these.
-  EXPECT_EQ(kernels.size(), 2 * 78u + 1);
-  EXPECT_EQ(withFormats, 78u + 1);
+  EXPECT_EQ(kernels.size(), 2 * 80u + 1);
+  EXPECT_EQ(withFormats, 80u + 1);
 }
 
 TEST(Reference, ReshapeAndTrivialTransposeAreViews) {

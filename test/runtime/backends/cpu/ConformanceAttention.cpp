@@ -8,6 +8,8 @@
 
 #include "test/runtime/backends/cpu/ConformanceCases.h"
 
+#include <optional>
+
 namespace divisi::rt::test {
 
 static Attributes attention(int64_t left, int64_t right, double softcap) {
@@ -53,6 +55,47 @@ static void addConvDgrad(std::vector<Case> &cases) {
                    {{0, 1}, {1, 0}}});
 }
 
+/// The logarithm of an attention's sums, and the gradients of that of `v`.
+static void addGradients(std::vector<Case> &cases, const std::string &name,
+                         Attributes attributes, const TensorInfo &q,
+                         const TensorInfo &k, const TensorInfo &v,
+                         const std::optional<TensorInfo> &mask = {}) {
+  Dims rows(q.global.begin(), q.global.begin() + 3), y = q.global;
+  y.back() = v.global.back();
+  auto with = [&](std::vector<TensorInfo> operands) {
+    if (mask) {
+      operands.push_back(*mask);
+    }
+    return operands;
+  };
+  Case lse{"attentionLse" + name, "nn.attention_lse", attributes, with({q, k}),
+           f32(rows)};
+  lse.resultIsSum = true;
+  cases.push_back(lse);
+  const TensorInfo *results[] = {&q, &k, &v};
+  for (size_t of = 0; of < 3; ++of) {
+    attributes.set("of", std::string(1, "qkv"[of]));
+    Case made{"attentionGradient" + name + "qkv"[of], "nn.attention_gradient",
+              attributes, with({q, k, v, f32(y), f32(rows), f32(rows)}),
+              *results[of]};
+    made.partial = of == 0
+                       ? decltype(made.partial){{1, 2}, {2, 2}}
+                       : decltype(made.partial){{0, 2}, {3, 2}, {4, 2}, {5, 2}};
+    made.sums = {4, 5};
+    size_t summed = of == 0 ? 3 : 2;
+    if (mask && mask->global[summed] != 1) {
+      made.partial.push_back({6, summed});
+    }
+    if (of != 0) { // heads of queries are what there is of a group
+      made.kept = {{0, 1}, {3, 1}, {4, 1}, {5, 1}};
+      if (mask) {
+        made.kept.push_back({6, 1});
+      }
+    }
+    cases.push_back(made);
+  }
+}
+
 void addAttention(std::vector<Case> &cases) {
   TensorInfo q = f32({2, 6, 5, 17}), k = f32({2, 3, 7, 17});
   TensorInfo v = f32({2, 3, 7, 4}), y = f32({2, 6, 5, 4});
@@ -76,12 +119,12 @@ void addAttention(std::vector<Case> &cases) {
   Attributes lengthsFirst = attention(-1, 0, 0);
   lengthsFirst.set("labels", std::string("bshd,tbhd,bthe->shbe"));
   lengthsFirst.set("nan", int64_t(1));
-  cases.push_back({"attentionLabels",
-                   "nn.attention",
-                   lengthsFirst,
-                   {f32({2, 5, 6, 17}), f32({7, 2, 3, 17}), f32({2, 7, 3, 4}),
-                    flags},
-                   f32({5, 6, 2, 4})});
+  cases.push_back(
+      {"attentionLabels",
+       "nn.attention",
+       lengthsFirst,
+       {f32({2, 5, 6, 17}), f32({7, 2, 3, 17}), f32({2, 7, 3, 4}), flags},
+       f32({5, 6, 2, 4})});
   // More queries than a block has.
   cases.push_back({"attentionLong",
                    "nn.attention",
@@ -89,6 +132,12 @@ void addAttention(std::vector<Case> &cases) {
                    {f32({1, 4, 150, 8}), f32({1, 2, 170, 8}),
                     f32({1, 2, 170, 8}), f32({1, 1, 150, 170})},
                    f32({1, 4, 150, 8})});
+  addGradients(cases, "", attention(-1, -1, 0), q, k, v);
+  addGradients(cases, "Causal", attention(-1, 0, 8), q, k, v);
+  addGradients(cases, "Window", attention(1, 2, 0), q, k, v, flags);
+  addGradients(cases, "Bias", attention(-1, -1, 0), q, k, v, f32({1, 6, 1, 7}));
+  addGradients(cases, "Long", attention(70, 0, 0), f32({1, 2, 150, 8}),
+               f32({1, 1, 300, 8}), f32({1, 1, 300, 5}));
   for (int64_t interleaved : {0, 1}) {
     for (int64_t angles : {3, 4}) {
       TensorInfo table = f32({1, 5, angles});

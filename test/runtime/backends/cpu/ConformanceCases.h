@@ -33,6 +33,10 @@ struct Case {
   int64_t indexed = 0;
   /// More dimensions that the result's box says nothing of; never cut.
   std::vector<std::pair<size_t, size_t>> kept = {};
+  /// Operands that are sums of elements, with which narrow ones stay f32, and
+  /// whether the result is one.
+  std::vector<size_t> sums = {};
+  bool resultIsSum = false;
 };
 
 /// Whole tensors of one type.

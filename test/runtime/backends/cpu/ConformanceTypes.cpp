@@ -17,10 +17,14 @@ using S = std::string;
 
 static Case retyped(Case test, DType from, DType to) {
   test.name += "_" + S(stringify(to));
-  for (TensorInfo &operand : test.operands) {
-    operand.type = operand.type == from ? to : operand.type;
+  auto retype = [&](TensorInfo &info, bool isSum) {
+    DType own = isSum ? sumType(to) : to;
+    info.type = info.type == from ? own : info.type;
+  };
+  for (size_t i = 0; i < test.operands.size(); ++i) {
+    retype(test.operands[i], std::ranges::count(test.sums, i) != 0);
   }
-  test.result.type = test.result.type == from ? to : test.result.type;
+  retype(test.result, test.resultIsSum);
   return test;
 }
 
