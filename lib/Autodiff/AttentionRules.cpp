@@ -45,18 +45,18 @@ static Value makeDelta(nn::AttentionOp op, const nn::AttentionParts &parts,
 
 static LogicalResult deriveAttention(nn::AttentionOp op, GradientBuilder &b) {
   auto parts = nn::AttentionParts::of(op, op.getV());
-  Value lse = b.emitBehind<nn::AttentionLseOp>(
-      parts.q, parts.k, parts.mask, parts.scale, parts.softcap, parts.left,
-      parts.right, parts.offset, parts.text, op.getNan());
   Value delta = makeDelta(op, parts, b);
   if (op.getMask() && b.wants(3)) {
     WrittenAttention written(parts, b);
-    written.setGradient(b.gradient(), lse, delta);
+    written.setGradient(b.gradient(), Value(), delta, op.getNan());
     for (unsigned i = 0; i != 4; ++i) {
       b.give(i, [&] { return written.gradient("qkvm"[i]); });
     }
     return success();
   }
+  Value lse = b.emitBehind<nn::AttentionLseOp>(
+      parts.q, parts.k, parts.mask, parts.scale, parts.softcap, parts.left,
+      parts.right, parts.offset, parts.text, op.getNan());
   for (unsigned i = 0; i != 3; ++i) {
     b.give(i, [&] {
       return b.emit<nn::AttentionGradientOp>(
@@ -96,33 +96,53 @@ static LogicalResult deriveGradient(nn::AttentionGradientOp op,
   });
 }
 
-int64_t divisi::writeAttentionGradients(ModuleOp module) {
-  SmallVector<Operation *> found;
-  module.walk([&](Operation *op) {
-    if (isa<nn::AttentionLseOp, nn::AttentionGradientOp>(op)) {
-      found.push_back(op);
+/// What divides the weights of `op`, if it is of the same attention: these are
+/// a softmax then.
+static nn::AttentionLseOp ownLse(nn::AttentionGradientOp op) {
+  auto lse = op.getLse().getDefiningOp<nn::AttentionLseOp>();
+  auto facts = [](auto of) {
+    return std::tuple(of.getQ(), of.getK(), of.getMask(), of.getScale(),
+                      of.getSoftcap(), of.getLeft(), of.getRight(),
+                      of.getOffset(), of.getLabels());
+  };
+  return lse && facts(lse) == facts(op) ? lse : nn::AttentionLseOp();
+}
+
+static Value writeGradient(nn::AttentionGradientOp op, GradientBuilder &b) {
+  auto parts = nn::AttentionParts::of(op, op.getV());
+  WrittenAttention written(parts, b);
+  nn::AttentionLseOp own = ownLse(op);
+  written.setGradient(op.getDy(), own ? Value() : op.getLse(), op.getDelta(),
+                      own && own.getNan());
+  return written.gradient(op.getOf().front());
+}
+
+static Value writeLse(nn::AttentionLseOp op, GradientBuilder &b) {
+  auto parts = nn::AttentionParts::of(op, Value());
+  return WrittenAttention(parts, b).lse(op.getNan());
+}
+
+template <typename OpT, typename Write>
+static int64_t writeAll(ModuleOp module, Write write) {
+  SmallVector<OpT> found;
+  module.walk([&](OpT op) { found.push_back(op); });
+  for (OpT op : found) {
+    if (!op->use_empty()) {
+      OpBuilder builder(op);
+      GradientBuilder b(builder, op, Value(), {});
+      Value written = write(op, b);
+      op->getResult(0).replaceAllUsesWith(
+          b.cast(written, elementOf(op->getResult(0))));
     }
-  });
-  for (Operation *op : found) {
-    OpBuilder builder(op);
-    GradientBuilder b(builder, op, Value(), {});
-    Value result;
-    if (auto lse = dyn_cast<nn::AttentionLseOp>(op)) {
-      auto parts = nn::AttentionParts::of(lse, Value());
-      result = WrittenAttention(parts, b).lse(lse.getNan());
-    } else {
-      auto gradient = cast<nn::AttentionGradientOp>(op);
-      auto parts = nn::AttentionParts::of(gradient, gradient.getV());
-      WrittenAttention written(parts, b);
-      written.setGradient(gradient.getDy(), gradient.getLse(),
-                          gradient.getDelta());
-      result = written.gradient(gradient.getOf().front());
-    }
-    op->getResult(0).replaceAllUsesWith(
-        b.cast(result, elementOf(op->getResult(0))));
     op->erase();
   }
   return int64_t(found.size());
+}
+
+int64_t divisi::writeAttentionGradients(ModuleOp module) {
+  // Of sums, those that softmaxes do not make.
+  int64_t gradients = writeAll<nn::AttentionGradientOp>(module, writeGradient);
+  return gradients + writeAll<nn::AttentionLseOp>(module, writeLse);
 }
 
 //===- rotary -------------------------------------------------------------===//

@@ -131,14 +131,48 @@ Value WrittenAttention::lse(bool nan) {
   return b_.cast(b_.reshape(sum, rows.getShape()), rows.getElementType());
 }
 
-void WrittenAttention::setGradient(Value dy, Value lse, Value delta) {
+void WrittenAttention::setGradient(Value dy, Value lse, Value delta, bool nan) {
+  nan_ = nan;
   dy_ = group(dy, 3);
   lse_ = lse;
   delta_ = delta;
 }
 
+/// Whether a query may attend nothing.
+bool WrittenAttention::hidesRows() const {
+  if (parts_.mask) {
+    return true;
+  }
+  for (int64_t row : {int64_t(0), queries_ - 1}) {
+    int64_t at = row + parts_.offset;
+    int64_t first = parts_.left < 0 ? 0 : at - parts_.left;
+    int64_t last = parts_.right < 0 ? keys_ - 1 : at + parts_.right;
+    if (std::max<int64_t>(first, 0) > std::min(last, keys_ - 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The weights, 0 in rows that attend nothing, if that is what their results
+/// are.
+Value WrittenAttention::softmax() {
+  Value x = scores();
+  Value p = b_.emit<nn::SoftmaxOp>(x, int64_t(4), false);
+  if (nan_ || !hidesRows()) {
+    return p;
+  }
+  SmallVector<int64_t> keys{4};
+  auto type = RankedTensorType::get(shapeOf(x).drop_back(), elementOf(x));
+  Value most = b_.emit<nn::ReduceOp>(type, x, "max", keys);
+  Value isNone = b_.compare("eq", most, -INFINITY);
+  return b_.dropWhere(b_.insertDims(isNone, keys), p);
+}
+
 Value WrittenAttention::weights() {
-  if (!weights_) {
+  if (!weights_ && !lse_) {
+    weights_ = softmax();
+  } else if (!weights_) {
     Value x = scores();
     Value lse = b_.cast(groupRows(lse_), elementOf(x));
     weights_ = b_.emit<nn::ExpOp>(b_.sub(x, lse));

@@ -35,8 +35,10 @@ public:
   /// The logarithm of what weights are divided by, [b, (h g), s]; `nan` says
   /// what a query has that attends nothing.
   mlir::Value lse(bool nan);
-  /// Sets what gradients are made of.
-  void setGradient(mlir::Value dy, mlir::Value lse, mlir::Value delta);
+  /// Sets what gradients are made of. Without `lse`, weights are a softmax;
+  /// `nan` says what a query has that attends nothing.
+  void setGradient(mlir::Value dy, mlir::Value lse, mlir::Value delta,
+                   bool nan = false);
   /// The gradient by 'q', 'k' or 'v', or the mask, 'm': of the shape of that,
   /// a mask's before it is summed over what it is repeated along.
   mlir::Value gradient(char of);
@@ -48,6 +50,8 @@ private:
   mlir::Value groupRows(mlir::Value rows);
   mlir::Value window();
   mlir::Value scores();
+  bool hidesRows() const;
+  mlir::Value softmax();
   mlir::Value weights();
   mlir::Value byScores();
 
@@ -57,6 +61,7 @@ private:
   int64_t heads_, groups_, queries_, keys_;
   mlir::Value query_, tanh_, scores_, weights_, byScores_;
   mlir::Value dy_, lse_, delta_;
+  bool nan_ = false;
 };
 
 /// Adds the gradients of an operator to `b` by those of its written form, which

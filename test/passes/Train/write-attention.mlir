@@ -40,3 +40,24 @@ func.func @sums(%q: tensor<1x4x5x6xbf16>, %k: tensor<1x2x7x6xbf16>)
       tensor<1x2x7x6xbf16>) -> tensor<1x4x5xf32>
   return %0 : tensor<1x4x5xf32>
 }
+
+// Of a logarithm of the same attention, weights are a softmax.
+// CHECK-LABEL: func.func @softmax
+// CHECK-NOT: nn.attention
+// CHECK-NOT: nn.exp
+// CHECK: nn.softmax
+// CHECK-NOT: nn.exp
+// CHECK: return
+func.func @softmax(%q: tensor<1x4x5x6xf32>, %k: tensor<1x2x7x6xf32>,
+    %v: tensor<1x2x7x8xf32>, %dy: tensor<1x4x5x8xf32>,
+    %delta: tensor<1x4x5xf32>) -> tensor<1x4x5x6xf32> {
+  %lse = nn.attention_lse %q, %k {scale = 0.5 : f64, softcap = 0.0 : f64,
+      left = -1, right = 0, offset = -1} : (tensor<1x4x5x6xf32>,
+      tensor<1x2x7x6xf32>) -> tensor<1x4x5xf32>
+  %0 = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "q",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = -1}
+      : (tensor<1x4x5x6xf32>, tensor<1x2x7x6xf32>, tensor<1x2x7x8xf32>,
+      tensor<1x4x5x8xf32>, tensor<1x4x5xf32>, tensor<1x4x5xf32>)
+      -> tensor<1x4x5x6xf32>
+  return %0 : tensor<1x4x5x6xf32>
+}
