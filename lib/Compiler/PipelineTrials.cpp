@@ -111,13 +111,16 @@ Compilation::PipelineTrials::stagesOf(int64_t batches) const {
   if (source_.options_.givesStages) {
     return {source_.options_.plan.pipelineStages};
   }
+  if (searchesSizes(batches)) {
+    return {1}; // tryOthers() finds the others
+  }
   std::vector<int64_t> numbers;
   for (int64_t stages = 1; stages <= devices_; ++stages) {
     if (devices_ % stages == 0 && (stages == 1 || searchesStagesOf(batches))) {
       numbers.push_back(stages);
     }
   }
-  if (mayBeUnequal() && searchesStagesOf(batches) && !searchesSizes(batches)) {
+  if (mayBeUnequal() && searchesStagesOf(batches)) {
     numbers.push_back(2); // once the others are known
     numbers.resize(numbers.size() + size_t(devices_ > 3), 3);
   }
@@ -190,12 +193,14 @@ bool Compilation::PipelineTrials::isWorthwhile(Compilation &program,
   return least < kMuch * double(*records_[*taken_].nanoseconds);
 }
 
-/// Numbers of stages that do not divide the devices: that which is best by what
-/// plans take, and so on, as long as one is faster than all before.
+/// Numbers of stages, of any sizes: first that which is best by what plans
+/// take, and so on, until several one after the other were not the fastest so
+/// far.
 Status Compilation::PipelineTrials::tryOthers(Compilation &program,
                                               int64_t batches) {
   // Of so many devices the dynamic program takes too long for more.
   constexpr int64_t kManyDevices = 64, kFewStages = 4;
+  constexpr int kMisses = 2;
   int64_t most = std::min(devices_, kMostOnStages);
   most = devices_ > kManyDevices ? std::min(most, kFewStages) : most;
   std::vector<size_t> tried;
@@ -207,7 +212,7 @@ Status Compilation::PipelineTrials::tryOthers(Compilation &program,
   planned->options_.rewrite.mode = RewriteMode::Off;
   planned->options_.warned = nullptr;
   Status status = planned->advanceTo(Stage::Rewrite);
-  for (bool isFaster = true; status.isOk() && isFaster && !isOver();) {
+  for (int misses = 0; status.isOk() && misses < kMisses && !isOver();) {
     PlanOptions options = planned->options_.plan;
     options.control.onPlan = nullptr;
     auto stages = bestStageNumber(*planned->module_, options, most, tried);
@@ -220,7 +225,8 @@ Status Compilation::PipelineTrials::tryOthers(Compilation &program,
     }
     tried.push_back(size_t(**stages));
     status = tryOne(program, batches, **stages);
-    isFaster = taken_ && *taken_ + 1 == records_.size();
+    bool isFastest = taken_ && *taken_ + 1 == records_.size();
+    misses = isFastest ? 0 : misses + int(taken_.has_value());
   }
   return status;
 }

@@ -14,9 +14,8 @@
 //                   first one that fits, where none of these does
 //   stages          the divisors of the devices, of 2 to 16 micro-batches; of
 //                   a prime number of devices also 2 and 3, of unequal sizes;
-//                   where sizes are searched (--stage-devices auto), also the
-//                   number that is best by what plans take, as long as that is
-//                   faster
+//                   where sizes are searched (--stage-devices auto), those that
+//                   are best by what plans take, until two are not faster
 //
 // The model is imported again for each number of micro-batches: what its shapes
 // then are, the model says. A number is discarded if operators alone take
