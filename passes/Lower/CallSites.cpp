@@ -102,6 +102,28 @@ llvm::StringSet<> divisi::updatedGlobals(ModuleOp module) {
   return updated;
 }
 
+FailureOr<int64_t> divisi::changeHostPrograms(
+    ModuleOp module,
+    llvm::function_ref<int64_t(ProgramOp, const llvm::StringSet<> &)> change) {
+  FailureOr<bool> asks = asksHostKernels(module);
+  if (failed(asks)) {
+    return failure();
+  }
+  int64_t changed = 0;
+  llvm::StringSet<> updated = updatedGlobals(module);
+  for (auto program : module.getOps<ProgramOp>()) {
+    changed += *asks ? change(program, updated) : 0;
+  }
+  return changed;
+}
+
+bool CallSites::haveLibrary(CallOp call) {
+  return all(call, [](const rt::CallSite &site, int version) {
+    const rt::Kernel *kernel = rt::cpuBackend().find(site, version);
+    return kernel && !kernel->library.empty();
+  });
+}
+
 /// Null if a kernel cannot see the element type.
 const CallSites::Boxes *CallSites::boxesOf(BufferType type) {
   std::unique_ptr<Boxes> &boxes = boxes_[type];

@@ -51,6 +51,13 @@ mlir::FailureOr<bool> asksHostKernels(mlir::ModuleOp module);
 /// The globals that some program of `module` updates.
 llvm::StringSet<> updatedGlobals(mlir::ModuleOp module);
 
+/// Calls `change` for each program of a module that asksHostKernels(), with the
+/// globals that the module updates; returns the sum of what that returns.
+mlir::FailureOr<int64_t> changeHostPrograms(
+    mlir::ModuleOp module,
+    llvm::function_ref<int64_t(exec::ProgramOp, const llvm::StringSet<> &)>
+        change);
+
 /// The call sites of one program, which stays as it is but for what calls say
 /// of themselves.
 class CallSites {
@@ -66,6 +73,8 @@ public:
   /// about the kernel's version that is called. Whether all was answered with
   /// true, and kernels can see the element types.
   bool all(exec::CallOp call, Ask ask);
+  /// Whether a library of the host has one kernel for `call`, on all ranks.
+  bool haveLibrary(exec::CallOp call);
   /// What the kernel of `call` allows to lie over operands: with the host the
   /// reference kernel, in the memory of `device` its own on every rank; nothing
   /// where there is none.

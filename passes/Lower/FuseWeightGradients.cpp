@@ -45,7 +45,6 @@ private:
   CallOp swapOf(Value buffer) const;
   std::optional<Parts> partsOf(CallOp conv) const;
   CallOp makeCall(Parts parts) const;
-  bool isTaken(CallOp call);
 
   ProgramOp program_;
   CallSites sites_;
@@ -151,14 +150,6 @@ CallOp WeightGradients::makeCall(Parts parts) const {
   return call;
 }
 
-/// Whether a library has one kernel for it, on all ranks.
-bool WeightGradients::isTaken(CallOp call) {
-  return sites_.all(call, [](const rt::CallSite &site, int version) {
-    const rt::Kernel *kernel = rt::cpuBackend().find(site, version);
-    return kernel && !kernel->library.empty();
-  });
-}
-
 int64_t WeightGradients::fuse() {
   index();
   int64_t count = 0;
@@ -174,7 +165,7 @@ int64_t WeightGradients::fuse() {
       continue;
     }
     CallOp call = makeCall(*parts);
-    if (!isTaken(call)) {
+    if (!sites_.haveLibrary(call)) {
       call.erase();
       continue;
     }
@@ -192,16 +183,12 @@ int64_t WeightGradients::fuse() {
 }
 
 void FuseWeightGradientsPass::runOnOperation() {
-  ModuleOp module = getOperation();
-  FailureOr<bool> asks = asksHostKernels(module);
-  if (failed(asks)) {
+  FailureOr<int64_t> count = changeHostPrograms(
+      getOperation(), [](ProgramOp program, const llvm::StringSet<> &updated) {
+        return WeightGradients(program, updated).fuse();
+      });
+  if (failed(count)) {
     return signalPassFailure();
   }
-  if (!*asks) {
-    return;
-  }
-  llvm::StringSet<> updated = updatedGlobals(module);
-  for (auto program : module.getOps<ProgramOp>()) {
-    numFused += WeightGradients(program, updated).fuse();
-  }
+  numFused += *count;
 }

@@ -39,7 +39,6 @@ public:
 private:
   std::vector<Parts> find();
   CallOp makeCall(const Parts &parts) const;
-  bool isTaken(CallOp call);
 
   ProgramOp program_;
   CallSites sites_;
@@ -147,14 +146,6 @@ CallOp AttentionCalls::makeCall(const Parts &parts) const {
   return call;
 }
 
-/// Whether a library has one kernel for it, on all ranks.
-bool AttentionCalls::isTaken(CallOp call) {
-  return sites_.all(call, [](const rt::CallSite &site, int version) {
-    const rt::Kernel *kernel = rt::cpuBackend().find(site, version);
-    return kernel && !kernel->library.empty();
-  });
-}
-
 int64_t AttentionCalls::join() {
   int64_t count = 0;
   for (const Parts &parts : find()) {
@@ -169,7 +160,7 @@ int64_t AttentionCalls::join() {
       part.getOutputs()[0].getDefiningOp()->moveBefore(parts.front());
     }
     CallOp call = makeCall(parts);
-    if (!isTaken(call)) {
+    if (!sites_.haveLibrary(call)) {
       call.erase();
       continue;
     }
@@ -182,16 +173,12 @@ int64_t AttentionCalls::join() {
 }
 
 void JoinAttentionPass::runOnOperation() {
-  ModuleOp module = getOperation();
-  FailureOr<bool> asks = asksHostKernels(module);
-  if (failed(asks)) {
+  FailureOr<int64_t> count = changeHostPrograms(
+      getOperation(), [](ProgramOp program, const llvm::StringSet<> &updated) {
+        return AttentionCalls(program, updated).join();
+      });
+  if (failed(count)) {
     return signalPassFailure();
   }
-  if (!*asks) {
-    return;
-  }
-  llvm::StringSet<> updated = updatedGlobals(module);
-  for (auto program : module.getOps<ProgramOp>()) {
-    numJoined += AttentionCalls(program, updated).join();
-  }
+  numJoined += *count;
 }

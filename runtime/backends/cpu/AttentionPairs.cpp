@@ -46,30 +46,35 @@ static void addRow(int64_t count, float factor, const float *x, float *to) {
   }
 }
 
+/// to += scale * pairs . x, or of pairs^T.
+static bool addPairs(const Pairs &of, const float *pairs, bool isTransposed,
+                     int64_t columns, float scale, const float *x,
+                     int64_t xStride, float *to, int64_t toStride) {
+  if (!of.isOdd) {
+    int64_t rows = isTransposed ? of.keys : of.queries;
+    int64_t sums = isTransposed ? of.queries : of.keys;
+    return isDone(dnnl_sgemm(isTransposed ? 'T' : 'N', 'N', rows, columns, sums,
+                             scale, pairs, of.keys, x, xStride, 1.0f, to,
+                             toStride));
+  }
+  forEachPair(of, pairs, [&](int64_t s, int64_t t, float pair) {
+    int64_t from = isTransposed ? s : t, at = isTransposed ? t : s;
+    addRow(columns, scale * pair, x + from * xStride, to + at * toStride);
+  });
+  return true;
+}
+
 bool Pairs::addToKeys(const float *pairs, int64_t columns, float scale,
                       const float *x, int64_t xStride, float *to,
                       int64_t toStride) const {
-  if (!isOdd) {
-    return isDone(dnnl_sgemm('T', 'N', keys, columns, queries, scale, pairs,
-                             keys, x, xStride, 1.0f, to, toStride));
-  }
-  forEachPair(*this, pairs, [&](int64_t s, int64_t t, float pair) {
-    addRow(columns, scale * pair, x + s * xStride, to + t * toStride);
-  });
-  return true;
+  return addPairs(*this, pairs, true, columns, scale, x, xStride, to, toStride);
 }
 
 bool Pairs::addToQueries(const float *pairs, int64_t columns, float scale,
                          const float *x, int64_t xStride, float *to,
                          int64_t toStride) const {
-  if (!isOdd) {
-    return isDone(dnnl_sgemm('N', 'N', queries, columns, keys, scale, pairs,
-                             keys, x, xStride, 1.0f, to, toStride));
-  }
-  forEachPair(*this, pairs, [&](int64_t s, int64_t t, float pair) {
-    addRow(columns, scale * pair, x + t * xStride, to + s * toStride);
-  });
-  return true;
+  return addPairs(*this, pairs, false, columns, scale, x, xStride, to,
+                  toStride);
 }
 
 } // namespace divisi::rt::cpu
