@@ -81,6 +81,21 @@ def test_training_steps_with_adam(divisi, flags):
     assert_close(got, {"loss": np.array(losses[2], np.float32)})
 
 
+# GPUs have no kernel for the gradients of attention: products take their place.
+def test_training_steps_with_attention(divisi):
+    m = model("gpt2")
+    step = [m.onnx, *m.shapes, "--train", "--loss", "cross_entropy",
+            "--optimizer", "sgd", "--lr", 0.1, "--devices", 1]
+    compile_program(divisi, *step)
+    divisi("compile", *step, "-o", "h.divisi")
+    given = load(m.inputs)
+    given["labels"] = next(iter(given.values())) % 7
+    got = run(divisi, "--repeat", 3, **given)
+    divisi("run", "h.divisi", "--inputs", "in.npz", "--repeat", 3, "-o",
+           "host.npz")
+    assert_close(got, load(divisi.path("host.npz")))
+
+
 def test_two_grids(divisi, program):
     compile_program(divisi, program("two_grids.mlir"))
     x, _ = batch(8)
