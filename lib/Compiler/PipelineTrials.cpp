@@ -150,11 +150,14 @@ Status Compilation::PipelineTrials::tryOne(Compilation &program,
   if (status.isOk()) {
     repeats = repeatsOfBodies(*trial->module_);
     auto planned = getPlanRecord(*trial->module_);
-    status = trial->advanceTo(Stage::Schedule);
-    time = repeats.empty() ? scheduledTime(*trial->module_)
-           : planned && *planned
-               ? timeOfLoops(*trial->module_, (*planned)->nanoseconds, repeats)
-               : std::nullopt;
+    if (repeats.empty()) {
+      time = trial->timeOfPlan(*trial->module_);
+    } else {
+      status = trial->advanceTo(Stage::Schedule);
+      time = planned && *planned ? timeOfLoops(*trial->module_,
+                                               (*planned)->nanoseconds, repeats)
+                                 : std::nullopt;
+    }
   }
   if (status.code() == ExitCode::Internal) {
     return status;

@@ -15,6 +15,7 @@
 #include "dialects/NN/Bodies.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Cost/ScheduleRecord.h"
+#include "divisi/Plan/FewBatches.h"
 #include "divisi/Profile/HostProcessor.h"
 #include "divisi/runtime/code/GridTarget.h"
 #include "passes/Lower/Passes.h"
@@ -67,10 +68,11 @@ Expected<std::vector<DeviceMemory>> Compilation::memory() {
   return fullestOf(*ranks);
 }
 
-std::optional<std::vector<DeviceMemory>>
-Compilation::memoryOfPlan(ModuleOp planned, bool overlap) {
-  auto ranks = memoryOfRanks(planned, [&](OpPassManager &passes) {
-    buildPartitionPipeline(passes, {.proves = false});
+/// Of a pipeline that is lowered with `batches` of its micro-batches; 0: all.
+Expected<std::vector<DeviceMemory>>
+Compilation::memoryOfBatches(ModuleOp planned, bool overlap, int64_t batches) {
+  return memoryOfRanks(planned, [&](OpPassManager &passes) {
+    buildPartitionPipeline(passes, {.proves = false, .mostBatches = batches});
     buildSchedulePipeline(passes, overlap, options_.fuse, /*proves=*/false);
     LowerOptions lower = lowerOptions();
     lower.proves = false;
@@ -78,6 +80,25 @@ Compilation::memoryOfPlan(ModuleOp planned, bool overlap) {
     target = std::string(rt::ptxOf(target)); // nobody runs it
     buildLowerPipeline(passes, lower);
   });
+}
+
+std::optional<std::vector<DeviceMemory>>
+Compilation::memoryOfPlan(ModuleOp planned, bool overlap) {
+  std::optional<FewBatches> few = FewBatches::of(planned);
+  if (few && !few->tellsMemory()) {
+    few.reset();
+  }
+  auto ranks = memoryOfBatches(planned, overlap, few ? few->more() : 0);
+  if (ranks && few && few->growsMemory()) {
+    auto fewer = memoryOfBatches(planned, overlap, few->fewer());
+    if (!fewer) {
+      return std::nullopt;
+    }
+    for (auto [some, all] : llvm::zip_equal(*fewer, *ranks)) {
+      all.held.arena = few->bytes(some.held.arena, all.held.arena);
+      all.held.device = few->bytes(some.held.device, all.held.device);
+    }
+  }
   return ranks ? std::optional(fullestOf(*ranks)) : std::nullopt;
 }
 
@@ -104,7 +125,23 @@ static std::string partsOf(const rt::RankMemory &held) {
   return text;
 }
 
-/// What all entries take together. What bodies hide is not known by run.
+/// What all entries take together, of a pipeline with `batches` of its
+/// micro-batches; 0: all.
+std::optional<int64_t> Compilation::timeOfBatches(ModuleOp planned,
+                                                  int64_t batches) {
+  ScopedDiagnosticHandler quiet(planned.getContext(),
+                                [](Diagnostic &) { return success(); });
+  PassManager passes(planned.getContext());
+  buildPartitionPipeline(passes, {.proves = false, .mostBatches = batches});
+  buildSchedulePipeline(passes, options_.overlap, options_.fuse,
+                        /*proves=*/false);
+  if (failed(passes.run(planned))) {
+    return std::nullopt;
+  }
+  return scheduledTime(planned);
+}
+
+/// What bodies hide is not known by run.
 std::optional<int64_t> Compilation::timeOfPlan(ModuleOp planned) {
   bool hasLoops =
       planned->walk([](nn::LoopOp) { return WalkResult::interrupt(); })
@@ -112,16 +149,15 @@ std::optional<int64_t> Compilation::timeOfPlan(ModuleOp planned) {
   if (hasLoops) {
     return std::nullopt;
   }
-  ScopedDiagnosticHandler quiet(planned.getContext(),
-                                [](Diagnostic &) { return success(); });
-  PassManager passes(planned.getContext());
-  buildPartitionPipeline(passes, {.proves = false});
-  buildSchedulePipeline(passes, /*overlap=*/true, options_.fuse,
-                        /*proves=*/false);
-  if (failed(passes.run(planned))) {
-    return std::nullopt;
+  std::optional<FewBatches> few = FewBatches::of(planned);
+  if (!few) {
+    return timeOfBatches(planned, 0);
   }
-  return scheduledTime(planned);
+  OwningOpRef<ModuleOp> copy = planned.clone();
+  std::optional<int64_t> fewer = timeOfBatches(*copy, few->fewer());
+  std::optional<int64_t> more = timeOfBatches(planned, few->more());
+  return fewer && more ? std::optional(few->nanoseconds(*fewer, *more))
+                       : std::nullopt;
 }
 
 Status Compilation::planToFit() {

@@ -23,6 +23,7 @@ namespace divisi {
 /// How the stage is to run.
 struct PartitionOptions {
   bool proves = true; ///< Else nobody runs what is made, and nothing is proved.
+  int64_t mostBatches = 0; ///< As `most` of `write-micro-batches`.
 };
 
 /// From an annotated global program to one local program per rank set.

@@ -17,7 +17,7 @@ using namespace mlir;
 void divisi::buildPartitionPipeline(OpPassManager &manager,
                                     const PartitionOptions &options) {
   // The plan has one micro-batch for all; what runs has each of them.
-  manager.addPass(createWriteMicroBatches());
+  manager.addPass(createWriteMicroBatches({.most = options.mostBatches}));
   // Whoever has edited a dump may have given stages another order.
   manager.addNestedPass<func::FuncOp>(createOrderSteps());
   // Say which layouts meet, not yet how.

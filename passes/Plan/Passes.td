@@ -105,9 +105,17 @@ def WriteMicroBatches : Pass<"write-micro-batches", "::mlir::ModuleOp"> {
     whose they are. Slices of the inputs take the rows of their own. What is
     carried goes from one to the next; a sum begins with the first summand.
 
+    With `most`, of more than so many the first ones are there alone, in the
+    order that they have among all, and the last of them stands for others that
+    are joined. Nobody can run that, but what devices would hold is known by it
+    (Plan/FewBatches.h).
+
     Postcondition: no attribute of micro-batches is left but `pipe.step` and
     `pipe.schedule`.
   }];
+  let options = [
+    Option<"most", "most", "int64_t", /*default=*/"0",
+           "micro-batches to write out, 0: all">];
   let dependentDialects = ["::divisi::nn::NNDialect",
                            "::divisi::pipe::PipeDialect",
                            "::mlir::func::FuncDialect"];

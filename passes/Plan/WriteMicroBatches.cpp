@@ -21,6 +21,7 @@
 #include "dialects/NN/Functions.h"
 #include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/SPMD.h"
+#include "divisi/Plan/FewBatches.h"
 #include "passes/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,6 +29,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -46,14 +48,16 @@ namespace {
 class WriteMicroBatchesPass
     : public divisi::impl::WriteMicroBatchesBase<WriteMicroBatchesPass> {
 public:
+  using WriteMicroBatchesBase::WriteMicroBatchesBase;
   void runOnOperation() override;
 };
 
 /// Writes those of one entry. One use.
 class BatchWriter {
 public:
-  BatchWriter(func::FuncOp entry, int64_t count)
-      : entry_(entry), count_(count),
+  /// Of `count` micro-batches the first `written`.
+  BatchWriter(func::FuncOp entry, int64_t count, int64_t written)
+      : entry_(entry), count_(count), written_(written),
         symbols_(entry->getParentOfType<ModuleOp>()) {}
 
   /// Failure after an error.
@@ -70,7 +74,7 @@ private:
   void finish();
 
   func::FuncOp entry_;
-  int64_t count_;
+  int64_t count_, written_;
   SymbolTable symbols_;
   SmallVector<Operation *> operators_; ///< Of the first batch, in order.
   /// What they make for the next batch alone; that of the last one rests.
@@ -216,7 +220,7 @@ Operation *BatchWriter::copy(OpBuilder &builder, Operation *op,
   for (pipe::CarriedValue value : pipe::getTakes(op)) {
     made->setOperand(value.index, given_.at(value.number));
   }
-  if (number + 1 != count_ && restsOnce_.contains(op)) {
+  if (number + 1 != written_ && restsOnce_.contains(op)) {
     made->removeAttr(spmd::SPMDDialect::kPlaces);
   }
   if (std::optional<PipelineStep> step = pipe::getStep(op)) {
@@ -254,7 +258,9 @@ void BatchWriter::finish() {
   for (Operation &op : entry_.front()) {
     if (op.hasAttr(PipeDialect::kJoin)) {
       for (OpOperand &operand : op.getOpOperands()) {
-        operand.set(joined_.at(operand.get())[operand.getOperandNumber()]);
+        const SmallVector<Value> &values = joined_.at(operand.get());
+        operand.set(values[std::min<size_t>(operand.getOperandNumber(),
+                                            values.size() - 1)]);
       }
     }
   }
@@ -271,6 +277,10 @@ void BatchWriter::finish() {
     }
   }
   entry_->removeAttr(PipeDialect::kMicroBatches);
+  std::optional<PipelineSchedule> schedule = pipe::getSchedule(entry_);
+  if (schedule && written_ < count_) {
+    pipe::setSchedule(entry_, firstMicroBatches(*schedule, size_t(written_)));
+  }
 }
 
 LogicalResult BatchWriter::run() {
@@ -281,17 +291,17 @@ LogicalResult BatchWriter::run() {
   for (Operation *op : operators_) {
     noteGiven(op, IRMapping());
   }
-  if (count_ > 1) {
+  if (written_ > 1) {
     beginSums();
   }
   if (!operators_.empty()) {
     OpBuilder builder(entry_.getContext());
     builder.setInsertionPointAfter(operators_.back());
-    for (int64_t number = 1; number < count_; ++number) {
+    for (int64_t number = 1; number < written_; ++number) {
       addBatch(builder, number);
     }
     for (Operation *op : operators_) {
-      if (count_ > 1 && restsOnce_.contains(op)) {
+      if (written_ > 1 && restsOnce_.contains(op)) {
         op->removeAttr(spmd::SPMDDialect::kPlaces);
       }
     }
@@ -304,7 +314,9 @@ void WriteMicroBatchesPass::runOnOperation() {
   SmallVector<func::FuncOp> entries(getOperation().getOps<func::FuncOp>());
   for (func::FuncOp entry : entries) {
     std::optional<int64_t> count = pipe::getFoldedBatches(entry);
-    if (count && failed(BatchWriter(entry, *count).run())) {
+    int64_t written =
+        count && most > 0 ? std::min<int64_t>(most, *count) : count.value_or(0);
+    if (count && failed(BatchWriter(entry, *count, written).run())) {
       return signalPassFailure();
     }
   }

@@ -229,6 +229,10 @@ public:
   /// more than the limit.
   std::optional<std::vector<DeviceMemory>> memoryAsRun(bool overlap);
 
+  /// What a run of a planned module takes, by the options with overlap or
+  /// without, in nanoseconds; nothing if that is not known. Changes the module.
+  std::optional<int64_t> timeOfPlan(mlir::ModuleOp planned);
+
   /// Another compilation of the same module with the same options: what stages
   /// change of one is not changed of the other, but both are for one thread.
   std::unique_ptr<Compilation> copy();
@@ -313,9 +317,9 @@ private:
   Status addMemory(Report &report);
   std::optional<std::vector<DeviceMemory>> memoryOfPlan(mlir::ModuleOp planned,
                                                         bool overlap);
-  /// What a run of a planned module takes with overlap, in nanoseconds; nothing
-  /// if that is not known. Changes the module.
-  std::optional<int64_t> timeOfPlan(mlir::ModuleOp planned);
+  Expected<std::vector<DeviceMemory>>
+  memoryOfBatches(mlir::ModuleOp planned, bool overlap, int64_t batches);
+  std::optional<int64_t> timeOfBatches(mlir::ModuleOp planned, int64_t batches);
   Expected<EmitOptions> emitOptions();
   /// Makes anew the code that came in with the module.
   void remakeForeignCode();

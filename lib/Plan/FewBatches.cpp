@@ -1,0 +1,159 @@
+//===- FewBatches.cpp - What few micro-batches tell of all ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Plan/FewBatches.h"
+
+#include "ChooseSchedule.h"
+#include "dialects/Pipe/Pipe.h"
+#include "divisi/Cost/ModuleCluster.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <ranges>
+#include <vector>
+
+using namespace mlir;
+
+namespace divisi {
+
+PipelineSchedule firstMicroBatches(const PipelineSchedule &schedule,
+                                   size_t count) {
+  PipelineSchedule first = schedule;
+  first.numMicroBatches = std::min(count, schedule.numMicroBatches);
+  for (std::vector<PipelineStep> &order : first.order) {
+    llvm::erase_if(order, [&](const PipelineStep &step) {
+      return step.microBatch >= first.numMicroBatches;
+    });
+  }
+  return first;
+}
+
+/// The only entry with micro-batches that the first one stands for, if it is a
+/// pipeline.
+static func::FuncOp pipelineIn(ModuleOp module) {
+  func::FuncOp entry;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!pipe::getFoldedBatches(function)) {
+      continue;
+    }
+    if (entry || !pipe::getSchedule(function)) {
+      return {};
+    }
+    entry = function;
+  }
+  return entry;
+}
+
+/// What stages keep of the first `count` micro-batches.
+static std::vector<int64_t> keptOf(const PipelineSchedule &schedule,
+                                   const std::vector<ChunkCost> &costs,
+                                   size_t count) {
+  std::vector<int64_t> kept;
+  for (const StageUse &stage :
+       simulate(firstMicroBatches(schedule, count), costs).stages) {
+    kept.push_back(stage.peakBytes);
+  }
+  return kept;
+}
+
+/// The fewest micro-batches of which each stage keeps as much as of all; more
+/// than `most` if that is not enough.
+static size_t fewestThatFill(const PipelineSchedule &schedule,
+                             const std::vector<ChunkCost> &costs, size_t most) {
+  std::vector<int64_t> all = keptOf(schedule, costs, schedule.numMicroBatches);
+  auto counts = std::views::iota(size_t(1), most + 1);
+  return *std::ranges::partition_point(counts, [&](size_t count) {
+    return keptOf(schedule, costs, count) != all;
+  });
+}
+
+/// After how many micro-batches an order repeats itself; 0 if that is not
+/// known.
+static size_t periodOf(const PipelineSchedule &schedule) {
+  llvm::StringRef name = schedule.name;
+  if (name == "interleaved" || name.starts_with("zero-bubble")) {
+    return schedule.numStages();
+  }
+  return name == "gpipe" || name == "1f1b" || name == "stream" ? 1 : 0;
+}
+
+/// How many operators there are when all micro-batches are written out.
+static int64_t operatorsOfAll(func::FuncOp entry) {
+  int64_t count = 0;
+  for (Operation &op : entry.front()) {
+    count += pipe::timesPerCall(&op);
+  }
+  return count;
+}
+
+/// So many are scheduled within seconds.
+static constexpr int64_t kMostOperators = 100'000;
+
+std::optional<FewBatches> FewBatches::of(ModuleOp module) {
+  func::FuncOp entry = pipelineIn(module);
+  Expected<Cluster> cluster = getCluster(module);
+  if (!entry || !cluster) {
+    return std::nullopt;
+  }
+  PipelineSchedule schedule = *pipe::getSchedule(entry);
+  size_t period = periodOf(schedule);
+  if (period == 0 && operatorsOfAll(entry) <= kMostOperators) {
+    return std::nullopt;
+  }
+  std::vector<ChunkCost> costs =
+      plan::costsOfChunks(entry, schedule.numChunks(), *cluster);
+  size_t stages = schedule.numStages(), all = schedule.numMicroBatches;
+  // Zero-bubble H2 fills a pipeline with one less than twice its stages, and an
+  // order that was found with as many as there is memory for.
+  size_t most = std::max(2 * stages, all / 3);
+  size_t filling = fewestThatFill(schedule, costs, most);
+  // With one more, sums of gradients are there while it is full.
+  size_t fewer = (filling <= most ? std::max(filling, stages) : stages) + 1;
+  if (period > 2) {
+    fewer = (fewer + period - 1) / period * period;
+  }
+  FewBatches few;
+  few.all_ = int64_t(all);
+  few.fewer_ = int64_t(fewer);
+  few.more_ = int64_t(2 * fewer);
+  if (few.fewer_ + few.more_ >= few.all_) {
+    return std::nullopt;
+  }
+  few.isPeriodic_ = period != 0;
+  auto measure = [&](int64_t count, int64_t &nanoseconds, int64_t &kept) {
+    PipelineTimes times =
+        simulate(firstMicroBatches(schedule, size_t(count)), costs);
+    nanoseconds = times.nanoseconds;
+    for (const StageUse &stage : times.stages) {
+      kept = std::max(kept, stage.peakBytes);
+    }
+  };
+  measure(few.fewer_, few.stepsOfFewer_, few.keptOfFewer_);
+  measure(few.more_, few.stepsOfMore_, few.keptOfMore_);
+  measure(few.all_, few.stepsOfAll_, few.keptOfAll_);
+  return few;
+}
+
+int64_t FewBatches::bytes(int64_t ofFewer, int64_t ofMore) const {
+  int64_t kept = keptOfMore_ - keptOfFewer_;
+  double times = kept > 0 ? double(keptOfAll_ - keptOfMore_) / double(kept) : 0;
+  return ofMore +
+         int64_t(double(std::max<int64_t>(ofMore - ofFewer, 0)) * times);
+}
+
+int64_t FewBatches::nanoseconds(int64_t ofFewer, int64_t ofMore) const {
+  int64_t steps = stepsOfMore_ - stepsOfFewer_;
+  auto some = double(std::max<int64_t>(ofMore - ofFewer, 0));
+  double times = isPeriodic_ && steps > 0
+                     ? double(stepsOfAll_ - stepsOfMore_) / double(steps)
+                     : double(all_ - more_) / double(more_ - fewer_);
+  return ofMore + int64_t(some * times);
+}
+
+} // namespace divisi
