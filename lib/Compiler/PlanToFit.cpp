@@ -132,6 +132,7 @@ std::optional<int64_t> Compilation::timeOfBatches(ModuleOp planned,
   ScopedDiagnosticHandler quiet(planned.getContext(),
                                 [](Diagnostic &) { return success(); });
   PassManager passes(planned.getContext());
+  passes.enableVerifier(false);
   buildPartitionPipeline(passes, {.proves = false, .mostBatches = batches});
   buildSchedulePipeline(passes, options_.overlap, options_.fuse,
                         /*proves=*/false);

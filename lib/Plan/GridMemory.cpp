@@ -153,17 +153,20 @@ bool GridSearch::isWorthwhile(const Candidate &grid) const {
   return !isLarge() || !grid.memory.view().isLeast || mayWin(grid, kFairGap);
 }
 
+/// Whether what does not fit into the view of `grid` fits into no device.
+bool GridSearch::isAtLimits(const Candidate &grid) const {
+  return grid.view.step == 0 && (grid.view.isLeast || !measurer_.isAble());
+}
+
 /// What a solved problem says of its grid.
 void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
-  bool isAtLimits =
-      grid.view.step == 0 && (grid.view.isLeast || !measurer_.isAble());
   bool isInfeasible = fit.outcome.verdict == search::Verdict::Infeasible;
-  if (isInfeasible && isAtLimits) {
+  if (isInfeasible && isAtLimits(grid)) {
     grid.bound = std::max(grid.bound, fit.planning->below.value_or(INT64_MAX));
   }
   if (!fit.hasPlan()) {
     failure_.hear(inputsOf(grid), options_, *fit.planning, fit.outcome,
-                  isAtLimits);
+                  isAtLimits(grid));
   }
   capped_.add(cappedOf(*fit.planning));
   ViewResult result = {.hasPlan = fit.hasPlan()};

@@ -289,10 +289,17 @@ search::Options GridSearch::askedOf(const Candidate &grid) const {
                        most * kFirstMorePercent / 100);
 }
 
+/// Whether it will be told by how much memory is too small, if it is.
+bool GridSearch::explains(const Candidate &grid) const {
+  return options_.control.explains && !best_ && !failure_.hasShortage() &&
+         isAtLimits(grid);
+}
+
 std::vector<GridSearch::Look> GridSearch::prepareRound() {
   std::vector<Look> looks;
   for (Candidate *grid : leastBounded(kLooks)) {
     search::Options asked = askedOf(*grid);
+    asked.explains = explains(*grid);
     bool isFirst = looks.empty();
     if (!isFirst) {
       asked.onProgress = nullptr;

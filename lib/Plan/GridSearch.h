@@ -95,6 +95,8 @@ private:
   bool isWorthwhile(const Candidate &grid) const;
   PlanningInputs inputsOf(const Candidate &grid) const;
   bool isOpen(const Candidate &grid) const;
+  bool isAtLimits(const Candidate &grid) const;
+  bool explains(const Candidate &grid) const;
   int belowOf(const Candidate &grid, const FitOutcome &fit) const;
   bool fits(const Candidate &grid, const FitOutcome &fit, ViewResult &result);
   void take(Candidate &grid, FitOutcome &fit, bool isFinished);

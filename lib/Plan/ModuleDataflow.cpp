@@ -35,7 +35,7 @@ namespace {
 class DataflowReader {
 public:
   DataflowReader(ModuleOp module, int64_t batchDim)
-      : module_(module), reach_(batchDim) {}
+      : module_(module), symbols_(module), reach_(batchDim) {}
 
   FailureOr<ModuleDataflow> read();
 
@@ -59,6 +59,7 @@ private:
   };
 
   ModuleOp module_;
+  SymbolTable symbols_;
   ModuleDataflow dataflow_;
   SiteKinds kinds_;
   llvm::DenseMap<Value, unsigned> valueOf_;
@@ -144,7 +145,7 @@ FailureOr<unsigned> DataflowReader::globalValue(Operation &op, StringRef name) {
   if (known != globalValueOf_.end()) {
     return known->second;
   }
-  auto global = module_.lookupSymbol<nn::GlobalOp>(name);
+  auto global = symbols_.lookup<nn::GlobalOp>(name);
   if (!global) {
     return op.emitOpError() << "names the global @" << name
                             << ", but no nn.global has that name";
@@ -182,7 +183,7 @@ LogicalResult DataflowReader::readReturn(func::ReturnOp op) {
 /// The body runs here. Its arguments are tensors of both functions: operands
 /// become them, and results are the carried ones of them, as they are then.
 LogicalResult DataflowReader::readLoop(nn::LoopOp op) {
-  auto body = module_.lookupSymbol<func::FuncOp>(op.getBody());
+  auto body = symbols_.lookup<func::FuncOp>(op.getBody());
   if (!body || firstArgumentOf_.contains(body)) {
     return op.emitOpError() << "runs @" << op.getBody()
                             << ", which another loop runs, too; run "

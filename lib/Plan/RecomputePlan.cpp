@@ -35,6 +35,7 @@ public:
   Recomputer(ModuleOp module, const PlanOptions &options)
       : module_(module), options_(options) {
     options_.control.onPlan = nullptr;
+    options_.control.explains = false;
   }
 
   Expected<PlanReport> run();
@@ -57,11 +58,13 @@ private:
            llvm::ArrayRef<std::vector<unsigned>> again);
   void decideAll(const Candidate &from);
   Expected<PlanReport> adopt();
+  Status whyNone();
 
   ModuleOp module_;
   PlanOptions options_;
   std::optional<Candidate> best_;
-  Status first_; ///< Why there is none.
+  Status first_;                   ///< Why there is none.
+  OwningOpRef<ModuleOp> hopeless_; ///< The first one without a plan.
 };
 
 } // namespace
@@ -141,6 +144,9 @@ Expected<Candidate> Recomputer::plan(OwningOpRef<ModuleOp> module,
   }
   Expected<PlanReport> report = planOnce(*module, options);
   if (!report) {
+    if (!hopeless_) {
+      hopeless_ = std::move(module);
+    }
     return report.status();
   }
   Candidate made;
@@ -291,12 +297,24 @@ void Recomputer::decideAll(const Candidate &from) {
   offer(std::move(all));
 }
 
+/// Most that cannot be planned can be with operators that run again, so only
+/// here the planner is asked what memory would do.
+Status Recomputer::whyNone() {
+  PlanOptions options = options_;
+  options.control.explains = true;
+  if (first_.isOk()) {
+    return Status(ExitCode::Internal, "nothing is known to compute again");
+  }
+  if (!hopeless_ || first_.code() != ExitCode::Infeasible) {
+    return first_;
+  }
+  return planOnce(*hopeless_, options).status();
+}
+
 /// The best becomes the module's.
 Expected<PlanReport> Recomputer::adopt() {
   if (!best_) {
-    return first_.isOk()
-               ? Status(ExitCode::Internal, "nothing is known to compute again")
-               : first_;
+    return whyNone();
   }
   Expected<std::optional<PlanRecord>> record = getPlanRecord(*best_->module);
   if (!record || !*record) {

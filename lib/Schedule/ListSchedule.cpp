@@ -23,8 +23,11 @@ namespace {
 struct Program {
   std::vector<size_t> operators; ///< As they are given.
   size_t first = 0;              ///< Of `operators`, the first one left.
-  /// Those whose operands are there: the longest path to the end first.
+  /// Those within reach whose operands are there: the longest path to the end
+  /// first.
   std::set<std::pair<int64_t, size_t>> ready;
+  /// Those out of reach whose operands are there, by position.
+  std::set<std::pair<size_t, size_t>> distant;
   int64_t fetched = 0;         ///< Bytes that are not in use.
   std::vector<size_t> fetches; ///< Collectives of weights, by their first use.
   size_t nextFetch = 0;
@@ -45,7 +48,7 @@ private:
   void begin(Program &program, size_t task);
   void end(size_t task);
   bool endNext();
-  size_t choose(const Program &program) const;
+  void reachOn(Program &program);
 
   std::span<const ScheduleTask> tasks_;
   ScheduleReach reach_;
@@ -152,20 +155,27 @@ void ListScheduler::startFetches(Program &program) {
 
 void ListScheduler::becomeReady(size_t task) {
   if (!tasks_[task].meets) {
-    programs_[tasks_[task].programs.front()].ready.insert({-path_[task], task});
+    Program &program = programs_[tasks_[task].programs.front()];
+    if (position_[task] - program.first < reach_.operators) {
+      program.ready.insert({-path_[task], task});
+    } else {
+      program.distant.insert({position_[task], task});
+    }
   } else if (!isFetch_[task]) {
     start(task);
   }
 }
 
-/// The next operator of `program`, or kNone.
-size_t ListScheduler::choose(const Program &program) const {
-  for (auto [path, task] : program.ready) {
-    if (position_[task] - program.first < reach_.operators) {
-      return task;
+/// Where the first operators of `program` have begun, others come into reach.
+void ListScheduler::reachOn(Program &program) {
+  while (!program.distant.empty()) {
+    auto [position, task] = *program.distant.begin();
+    if (position - program.first >= reach_.operators) {
+      return;
     }
+    program.distant.erase(program.distant.begin());
+    program.ready.insert({-path_[task], task});
   }
-  return kNone;
 }
 
 void ListScheduler::begin(Program &program, size_t task) {
@@ -217,16 +227,17 @@ Schedule ListScheduler::run() {
   do {
     for (size_t index = 0; index < programs_.size(); ++index) {
       Program &program = programs_[index];
-      size_t next = simulator_.isBusy(index) ? kNone : choose(program);
-      if (next == kNone) {
+      if (simulator_.isBusy(index) || program.ready.empty()) {
         continue;
       }
+      size_t next = program.ready.begin()->second;
       begin(program, next);
       hasBegun[next] = true;
       while (program.first < program.operators.size() &&
              hasBegun[program.operators[program.first]]) {
         ++program.first;
       }
+      reachOn(program);
     }
   } while (endNext());
   assert(made_.order.size() == tasks_.size() && "a task waits for itself");

@@ -62,6 +62,7 @@ private:
 
   OpBuilder &builder_;
   func::FuncOp function_;
+  SymbolTableCollection symbols_;
   IRMapping buffers_;
 };
 
@@ -275,7 +276,7 @@ LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
 
 LogicalResult FunctionLowering::lower(Operation &op) {
   if (auto read = dyn_cast<nn::ReadOp>(op)) {
-    auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(
+    auto global = symbols_.lookupNearestSymbolFrom<nn::GlobalOp>(
         read, read.getGlobalAttr());
     spmd::PlaceAttr place = global ? spmd::getPlace(global) : nullptr;
     if (!place) {

@@ -83,6 +83,7 @@ private:
   func::FuncOp function_;
   OperationCost &cost_;
   OpBuilder builder_;
+  SymbolTableCollection symbols_;
   DenseMap<Value, GridOp> gridOf_; // looked up only
   /// What of a value has come to another grid.
   DenseMap<std::pair<Value, Operation *>, SmallVector<Value, 1>>
@@ -265,7 +266,7 @@ LogicalResult FunctionPartitioner::visitLoop(nn::LoopOp op) {
 
 FailureOr<ResolvedPlace>
 FunctionPartitioner::globalTarget(Operation *op, FlatSymbolRefAttr symbol) {
-  auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(op, symbol);
+  auto global = symbols_.lookupNearestSymbolFrom<nn::GlobalOp>(op, symbol);
   if (!global) {
     return op->emitOpError() << "no nn.global is called " << symbol;
   }

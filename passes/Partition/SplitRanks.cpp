@@ -65,7 +65,8 @@ class SplitRanksPass : public divisi::impl::SplitRanksBase<SplitRanksPass> {
 } // namespace
 
 // The grids that `op` happens on: two for a transfer, none for a return.
-static SmallVector<FlatSymbolRefAttr, 2> gridsOf(Operation *op) {
+static SmallVector<FlatSymbolRefAttr, 2>
+gridsOf(Operation *op, SymbolTableCollection &symbols) {
   if (auto transfer = dyn_cast<TransferOp>(op)) {
     return {transfer.getSourceGridAttr(), transfer.getTargetGridAttr()};
   }
@@ -88,7 +89,7 @@ static SmallVector<FlatSymbolRefAttr, 2> gridsOf(Operation *op) {
   } else {
     return {};
   }
-  auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(op, symbol);
+  auto global = symbols.lookupNearestSymbolFrom<nn::GlobalOp>(op, symbol);
   PlaceAttr place = global ? spmd::getPlace(global) : PlaceAttr();
   return place ? SmallVector<FlatSymbolRefAttr, 2>{place.getGrid()}
                : SmallVector<FlatSymbolRefAttr, 2>{};
@@ -97,7 +98,7 @@ static SmallVector<FlatSymbolRefAttr, 2> gridsOf(Operation *op) {
 // All grids of `entry` in order of first use, or an error for an operation
 // that happens nowhere.
 static FailureOr<SmallVector<FlatSymbolRefAttr>>
-collectGrids(func::FuncOp entry) {
+collectGrids(func::FuncOp entry, SymbolTableCollection &symbols) {
   SmallVector<FlatSymbolRefAttr> grids;
   auto add = [&](FlatSymbolRefAttr grid) {
     if (!llvm::is_contained(grids, grid)) {
@@ -119,7 +120,7 @@ collectGrids(func::FuncOp entry) {
     }
   }
   for (Operation &op : entry.front().without_terminator()) {
-    SmallVector<FlatSymbolRefAttr, 2> used = gridsOf(&op);
+    SmallVector<FlatSymbolRefAttr, 2> used = gridsOf(&op, symbols);
     if (used.empty()) {
       return op.emitOpError("is on no grid, so no rank would run it; run "
                             "spmd-partition and spmd-route first");
@@ -324,7 +325,9 @@ PartWriter::write(ArrayRef<SmallVector<FlatSymbolRefAttr, 2>> gridsOf) {
 }
 
 LogicalResult SplitRanksPass::split(func::FuncOp entry) {
-  FailureOr<SmallVector<FlatSymbolRefAttr>> grids = collectGrids(entry);
+  SymbolTableCollection globals;
+  FailureOr<SmallVector<FlatSymbolRefAttr>> grids =
+      collectGrids(entry, globals);
   if (failed(grids)) {
     return failure();
   }
@@ -342,7 +345,7 @@ LogicalResult SplitRanksPass::split(func::FuncOp entry) {
   // alone from the beginning.
   SmallVector<SmallVector<FlatSymbolRefAttr, 2>> gridsOfOps;
   for (Operation &op : entry.front()) {
-    gridsOfOps.push_back(gridsOf(&op));
+    gridsOfOps.push_back(gridsOf(&op, globals));
   }
   SymbolTable symbols(getOperation());
   OpBuilder builder(entry);

@@ -37,6 +37,9 @@ struct PlanControl {
   /// Told what came of it, once the module has its plan.
   std::function<void(const PlanReport &)> onPlan;
 
+  /// Whether an error is to say what memory would do, which takes long.
+  bool explains = true;
+
   /// What strikes now; Finished if nothing has.
   search::Stopped struck() const {
     if (stop.isRaised()) {

@@ -106,6 +106,9 @@ struct Options {
   /// std::chrono::steady_clock at the start of the program, in seconds, so that
   /// reading the file counts; 0: the solver's own start.
   double start = 0;
+  /// Of a problem that is proved to need more than its limits: whether to
+  /// search for limits that would do, which may take longer than the proof.
+  bool explains = true;
   /// Threads to use; the answer does not depend on it.
   unsigned threads = 1;
   /// Becomes true from outside (a signal): stop soon, answer with the best.

@@ -240,6 +240,11 @@ Outcome explainShortage(const Problem &problem, const Options &options,
                         Budget &budget, std::optional<Moment> time) {
   Outcome outcome;
   outcome.verdict = Verdict::Infeasible;
+  outcome.work = budget.spent();
+  if (!options.explains) {
+    outcome.message = "no assignment is within the limits";
+    return outcome;
+  }
   Reduction reduction = reduce(problem);
   int64_t work = options.work / 64 + 1'000'000;
   std::optional<uint32_t> resource;

@@ -26,7 +26,8 @@ bool provesShortage(const Problem &problem, const Reduction &reduction,
 
 /// Of a problem proved to need more memory than its limits; `time` is one at
 /// which even the least usages exceed one of them, if there is one. Searches
-/// for the smallest limit that would do, within the budget. Of several
+/// for the smallest limit that would do, within the budget, if
+/// Options::explains. Of several
 /// resources that is the one of `time`, or one whose limit is too small even if
 /// the others have none; if there is no such one, only the message says what is
 /// known.
