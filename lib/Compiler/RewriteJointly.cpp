@@ -14,6 +14,9 @@
 // than without rewriting. A share is one of 4, 16, 64, ..., so that with one
 // device more the same programs are compared, and some more.
 //
+// A plan of a large program takes long to measure. Another program's is only
+// measured there if it takes at least a percent less, as a sum of times.
+//
 // The program that there is comes first. Where time is limited, searches and
 // other plans get what it leaves of that; where a person interrupts them, the
 // best plan so far is kept. The plan says of which programs its bound holds,
@@ -22,6 +25,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Compiler/Compilation.h"
+
+#include "dialects/NN/NN.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Optimize/ProgramPrice.h"
 #include "divisi/Plan/PlanRecord.h"
@@ -103,6 +108,8 @@ private:
   Expected<Planned> plan(std::unique_ptr<Compilation> program, int64_t share);
   Expected<std::unique_ptr<Compilation>> search(const DeviceKind &kind);
   Status tryOther(const DeviceKind &kind, int64_t share);
+  static std::unique_ptr<Compilation> toPlan(Compilation &program);
+  bool isWorthMeasuring(Compilation &program);
   std::vector<std::string> rulesOf(ModuleOp program) const;
   bool isOver();
   void leaveOut(int64_t share, int64_t devices);
@@ -156,6 +163,13 @@ Compilation::JointRewriting::rulesOf(ModuleOp program) const {
   return names;
 }
 
+std::unique_ptr<Compilation>
+Compilation::JointRewriting::toPlan(Compilation &program) {
+  std::unique_ptr<Compilation> copy = program.copy();
+  noteOnModule(*copy->module_, kStageAttr, stringifyStage(Stage::Rewrite));
+  return copy;
+}
+
 /// Plans the program that is the cheapest at `share`.
 Expected<Compilation::JointRewriting::Planned>
 Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program,
@@ -165,8 +179,7 @@ Compilation::JointRewriting::plan(std::unique_ptr<Compilation> program,
   Planned planned;
   planned.number = programs_.size();
   programs_.push_back({.share = share, .rules = rulesOf(*program->module_)});
-  std::unique_ptr<Compilation> copy = program->copy();
-  noteOnModule(*copy->module_, kStageAttr, stringifyStage(Stage::Rewrite));
+  std::unique_ptr<Compilation> copy = toPlan(*program);
   // People hear of one search, and of the plan that is taken.
   PlanControl &control = copy->options_.plan.control;
   control.onProgress = best_ ? nullptr : control.onProgress;
@@ -219,6 +232,30 @@ Compilation::JointRewriting::search(const DeviceKind &kind) {
   return other;
 }
 
+/// Whether the plan of `program` may be enough faster than that of the program
+/// that there is, which is known by its sum of times where that is large.
+bool Compilation::JointRewriting::isWorthMeasuring(Compilation &program) {
+  constexpr int64_t kLarge = 5000; // operators
+  constexpr double kGain = 0.01;
+  int64_t operators = 0;
+  program.module_->walk([&](nn::LoopInterface) { ++operators; });
+  const std::optional<int64_t> &known = programs_.front().nanoseconds;
+  if (operators < kLarge || !known || !source_.options_.report) {
+    return true;
+  }
+  std::unique_ptr<Compilation> quick = toPlan(program);
+  quick->options_.report = false;
+  quick->options_.plan.control.onProgress = nullptr;
+  quick->options_.plan.control.onPlan = nullptr;
+  quick->options_.plan.control.explains = false;
+  if (!quick->planToFit().isOk()) {
+    return false;
+  }
+  auto record = getPlanRecord(*quick->module_);
+  return record && *record &&
+         double((*record)->nanoseconds) < (1 - kGain) * double(*known);
+}
+
 Status Compilation::JointRewriting::tryOther(const DeviceKind &kind,
                                              int64_t share) {
   auto found = search(kind);
@@ -231,6 +268,14 @@ Status Compilation::JointRewriting::tryOther(const DeviceKind &kind,
   if (isOver()) {
     programs_.push_back({.share = share,
                          .leftOut = "found, and not planned: time is over",
+                         .rules = rulesOf(*(*found)->module_)});
+    return Status();
+  }
+  if (!isWorthMeasuring(**found)) {
+    ++numPlanned_;
+    programs_.push_back({.share = share,
+                         .leftOut = "found, and not measured: its plan takes "
+                                    "hardly less as a sum of times",
                          .rules = rulesOf(*(*found)->module_)});
     return Status();
   }
