@@ -97,6 +97,7 @@ public:
   void hear(const PlanningInputs &inputs, const PlanOptions &options,
             const PlanningProblem &planning, const search::Outcome &outcome,
             bool isAtLimits);
+  /// Whether memory was too small, and by how much is known.
   bool hasShortage() const { return shortage_.has_value(); }
   /// There is one, but devices would hold this.
   void hear(const std::vector<HeldMemory> &held);
