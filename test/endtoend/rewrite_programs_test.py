@@ -51,12 +51,15 @@ def test_where_no_rule_makes_another_program_none_is_named(divisi, generated):
 NOTE = r"divisi.programs = \[.*?\](?=, divisi\.|\})"
 LEFT_OUT = ["no plan of it fits", "no plan of it was found",
             "found, and not planned: time is over",
+            "found, and not measured: its plan takes hardly less as a sum of "
+            "times",
             "not searched for: time is over",
             "not searched for: 2 programs are planned"]
 
 
 def test_why_programs_were_left_out_is_repeated(divisi):
-    """Which of these it is depends on the machine, but for the last."""
+    """Which of these it is depends on the machine and on the program's size,
+    but for the last."""
     m = model("bert")
     text = plan(divisi, m, *GPUS)
     [found] = re.findall(r"nanoseconds = (\d+)[^{}]*taken = true", text)
