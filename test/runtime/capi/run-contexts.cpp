@@ -196,7 +196,13 @@ struct Held {
     size_t bytes = __sanitizer_get_current_allocated_bytes
                        ? __sanitizer_get_current_allocated_bytes()
                        : mallinfo2().uordblks;
-    return {bytes, count("/proc/self/fd"), count("/proc/self/task")};
+    // A thread that was joined is listed for a moment more.
+    size_t threads = count("/proc/self/task");
+    for (int i = 0; i < 20 && threads > 1; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      threads = std::min(threads, count("/proc/self/task"));
+    }
+    return {bytes, count("/proc/self/fd"), threads};
   }
 };
 
