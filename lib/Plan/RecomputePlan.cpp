@@ -308,7 +308,10 @@ Status Recomputer::whyNone() {
   if (!hopeless_ || first_.code() != ExitCode::Infeasible) {
     return first_;
   }
-  return planOnce(*hopeless_, options).status();
+  Expected<PlanReport> report = planOnce(*hopeless_, options);
+  // Time may be over before it is told.
+  return report.status().code() == ExitCode::Infeasible ? report.status()
+                                                        : first_;
 }
 
 /// The best becomes the module's.
