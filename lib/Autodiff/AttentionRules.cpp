@@ -122,10 +122,19 @@ static Value writeLse(nn::AttentionLseOp op, GradientBuilder &b) {
   return WrittenAttention(parts, b).lse(op.getNan());
 }
 
-template <typename OpT, typename Write>
-static int64_t writeAll(ModuleOp module, Write write) {
+/// How many elements a row of `value` has.
+static int64_t widthOf(Value value) {
+  return nn::globalType(value.getType()).getShape().back();
+}
+
+template <typename OpT, typename IsMeant, typename Write>
+static int64_t writeAll(ModuleOp module, IsMeant isMeant, Write write) {
   SmallVector<OpT> found;
-  module.walk([&](OpT op) { found.push_back(op); });
+  module.walk([&](OpT op) {
+    if (isMeant(op)) {
+      found.push_back(op);
+    }
+  });
   for (OpT op : found) {
     if (!op->use_empty()) {
       OpBuilder builder(op);
@@ -139,10 +148,18 @@ static int64_t writeAll(ModuleOp module, Write write) {
   return int64_t(found.size());
 }
 
-int64_t divisi::writeAttentionGradients(ModuleOp module) {
+int64_t divisi::writeAttentionGradients(ModuleOp module, int64_t widest) {
   // Of sums, those that softmaxes do not make.
-  int64_t gradients = writeAll<nn::AttentionGradientOp>(module, writeGradient);
-  return gradients + writeAll<nn::AttentionLseOp>(module, writeLse);
+  int64_t gradients = writeAll<nn::AttentionGradientOp>(
+      module,
+      [&](nn::AttentionGradientOp op) {
+        return std::max(widthOf(op.getQ()), widthOf(op.getV())) > widest;
+      },
+      writeGradient);
+  auto isWide = [&](nn::AttentionLseOp op) {
+    return widthOf(op.getQ()) > widest;
+  };
+  return gradients + writeAll<nn::AttentionLseOp>(module, isWide, writeLse);
 }
 
 //===- rotary -------------------------------------------------------------===//

@@ -20,11 +20,11 @@ using rt::GridAttention;
 AttentionBuilder::AttentionBuilder(ImplicitLocOpBuilder &builder,
                                    const GridAttention &attention,
                                    ValueRange arguments, Value shared)
-    : ThreadBuilder(builder), attention_(attention), plan_(attention.plan),
-      real_(realOf(builder, attention)), to_(arguments[0]), q_(arguments[1]),
-      k_(arguments[2]), v_(arguments[3]),
-      mask_(plan_.hasMask ? arguments[4] : Value()), shared_(shared) {
+    : ScoreBuilder(builder, attention.plan, attention.type, shared),
+      attention_(attention), to_(arguments[0]), q_(arguments[1]),
+      k_(arguments[2]), v_(attention.makesLse ? Value() : arguments[3]) {
   size_t next = attention.pointerCount();
+  bounds_.mask = plan_.hasMask ? arguments[next - 1] : Value();
   auto take = [&](size_t count) {
     next += count;
     return arguments.slice(next - count, count);
@@ -34,44 +34,14 @@ AttentionBuilder::AttentionBuilder(ImplicitLocOpBuilder &builder,
   qStrides_ = take(3);
   kStrides_ = take(3);
   vStrides_ = take(3);
-  maskStrides_ = take(4);
-  lane_ = position<gpu::ThreadIdOp>(Dimension::x);
-  warp_ = position<gpu::ThreadIdOp>(Dimension::y);
-  warps_ = position<gpu::BlockDimOp>(Dimension::y);
-}
-
-Value AttentionBuilder::constant(double value) {
-  return emitConstant(b_, real_, value);
-}
-
-Value AttentionBuilder::never() {
-  return constant(-std::numeric_limits<double>::infinity());
-}
-
-Value AttentionBuilder::call(Function function, ValueRange operands) {
-  return emitFunction(b_, function, operands);
-}
-
-Value AttentionBuilder::isMinusInfinity(Value x) {
-  return call(Function::Eq, {x, never()});
-}
-
-Value AttentionBuilder::smaller(Value x, Value y) {
-  return make<arith::MinSIOp>(x, y);
-}
-
-ThreadExchange AttentionBuilder::exchange() {
-  return ThreadExchange(b_, lane_, number(rt::warpSize), shared_);
-}
-
-Value AttentionBuilder::loadFrom(Value pointer, Value index) {
-  Value stored = load(pointer, storedElement(b_, attention_.type), index);
-  return fromStored(b_, stored, attention_.type);
+  bounds_.maskStrides = take(4);
+  bounds_.queries = extent(GridAttention::Queries);
+  bounds_.first = extent(GridAttention::First);
+  bounds_.end = extent(GridAttention::End);
 }
 
 Value AttentionBuilder::inBounds(Value key) {
-  return make<arith::MaxSIOp>(number(0),
-                              smaller(key, extent(GridAttention::Keys)));
+  return larger(number(0), smaller(key, extent(GridAttention::Keys)));
 }
 
 /// Goes to the queries of the block's part number `work`.
@@ -84,8 +54,7 @@ void AttentionBuilder::enterHead(Value work) {
   Value rest = make<arith::DivUIOp>(work, tiles);
   Value head = make<arith::RemUIOp>(rest, heads);
   Value batch = make<arith::DivUIOp>(rest, heads);
-  Value shared =
-      make<arith::SubIOp>(make<arith::DivUIOp>(add(first, head), group),
+  Value shared = subtract(make<arith::DivUIOp>(add(first, head), group),
                           make<arith::DivUIOp>(first, group));
   auto base = [&](ValueRange strides, Value ownHead) {
     return add(mul(batch, strides[0]), mul(ownHead, strides[1]));
@@ -94,43 +63,10 @@ void AttentionBuilder::enterHead(Value work) {
   qBase_ = base(qStrides_, head);
   kBase_ = base(kStrides_, shared);
   vBase_ = base(vStrides_, shared);
-  maskBase_ = base(maskStrides_, head);
+  bounds_.maskBase = base(bounds_.maskStrides, head);
   Value ofWarp = number(attention_.queries());
   blockQuery_ = mul(ofHead, mul(warps_, ofWarp));
   firstQuery_ = add(blockQuery_, mul(warp_, ofWarp));
-}
-
-/// With what the mask has for a key, which the query may attend.
-Value AttentionBuilder::addMask(Value query, Value key, Value score) {
-  Value place = add(add(maskBase_, mul(query, maskStrides_[2])),
-                    mul(key, maskStrides_[3]));
-  if (plan_.masksByBool) {
-    Value flag = load(mask_, b_.getI8Type(), place);
-    return make<arith::SelectOp>(fromStored(b_, flag, rt::DType::Bool), score,
-                                 never());
-  }
-  Value bias = loadFrom(mask_, place);
-  return make<arith::SelectOp>(isMinusInfinity(bias), bias,
-                               make<arith::AddFOp>(score, bias));
-}
-
-Value AttentionBuilder::maskedScore(Value query, Value key, Value end,
-                                    Value product) {
-  Value score = make<arith::MulFOp>(constant(plan_.scale), product);
-  if (plan_.softcap > 0) {
-    Value cap = constant(plan_.softcap);
-    score = make<arith::MulFOp>(
-        cap, call(Function::Tanh, make<arith::DivFOp>(score, cap)));
-  }
-  Value from = add(query, extent(GridAttention::First));
-  Value to = add(query, extent(GridAttention::End));
-  Value isAttended =
-      both(both(hasQuery(query), isLess(key, end)),
-           both(isLess(key, to),
-                make<arith::CmpIOp>(arith::CmpIPredicate::sle, from, key)));
-  return valueWhen(isAttended, never(), [&] {
-    return plan_.hasMask ? addMask(query, key, score) : score;
-  });
 }
 
 Value AttentionBuilder::weight(Value score, Value top) {
@@ -138,6 +74,16 @@ Value AttentionBuilder::weight(Value score, Value top) {
   Value from = make<arith::SelectOp>(isMinusInfinity(top), constant(0), top);
   Value e = call(Function::Exp, make<arith::SubFOp>(score, from));
   return make<arith::SelectOp>(isMinusInfinity(score), constant(0), e);
+}
+
+void AttentionBuilder::storeLse(Value query, Value top, Value sum) {
+  double ofNothing = plan_.makesNan ? std::numeric_limits<double>::quiet_NaN()
+                                    : std::numeric_limits<double>::infinity();
+  Value log = make<arith::AddFOp>(top, call(Function::Log, sum));
+  Value lse =
+      make<arith::SelectOp>(isMinusInfinity(top), constant(ofNothing), log);
+  when(hasQuery(query),
+       [&] { store(lse, to_, add(toBase_, mul(query, toStrides_[2]))); });
 }
 
 Value AttentionBuilder::finalScale(Value top, Value sum) {
@@ -152,16 +98,16 @@ void AttentionBuilder::forEachPart(
   Value work =
       mul(extent(GridAttention::Tiles),
           mul(extent(GridAttention::Batch), extent(GridAttention::Heads)));
-  loop(
-      position<gpu::BlockIdOp>(Dimension::x), work,
-      position<gpu::GridDimOp>(Dimension::x), [&](Value own) {
-        enterHead(own);
-        Value last = make<arith::SubIOp>(
-            smaller(add(blockQuery_, mul(warps_, number(attention_.queries()))),
-                    extent(GridAttention::Queries)),
-            number(1));
-        // What the first query of the block attends up to what its last does.
-        body(inBounds(add(blockQuery_, extent(GridAttention::First))),
-             inBounds(add(last, extent(GridAttention::End))));
-      });
+  loop(position<gpu::BlockIdOp>(Dimension::x), work,
+       position<gpu::GridDimOp>(Dimension::x), [&](Value own) {
+         enterHead(own);
+         Value last =
+             subtract(smaller(add(blockQuery_,
+                                  mul(warps_, number(attention_.queries()))),
+                              extent(GridAttention::Queries)),
+                      number(1));
+         // What the first query of the block attends up to what its last does.
+         body(inBounds(add(blockQuery_, extent(GridAttention::First))),
+              inBounds(add(last, extent(GridAttention::End))));
+       });
 }

@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_CODEGEN_EMITATTENTION_H
 #define DIVISI_LIB_CODEGEN_EMITATTENTION_H
 
-#include "divisi/runtime/code/GridAttention.h"
+#include "divisi/runtime/code/GridAttentionGradient.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -29,7 +29,23 @@ namespace divisi {
 ///       barrier; shared[key][feature] = v; barrier
 ///       y[r] += p[r] · v[lane]
 ///   result = y / sum
+///
+/// Of the logarithm there are no values: result = m + log(sum).
 void emitKernel(mlir::ModuleOp module, const rt::GridAttention &attention);
+
+/// The kernel of GridAttentionGradient.h. A warp has the rows r of the result,
+/// which are queries (s) or keys (t); a lane has one of the other side's rows
+/// that come by, and later on one column of each tile of 32:
+///
+///   for heads of queries that share a row, for rows that come by, 32 at a
+///   time:
+///     c = q[s] . k[t] * scale; p = exp(c + mask - lse[s])
+///     w = p of values, else scale * p * (dy[s] . v[t] - delta[s])
+///     result[r] += w[r][lane] * (k of queries, q of keys, dy of values)
+///
+/// On tensor cores w is rounded to the elements' type before it is multiplied.
+void emitKernel(mlir::ModuleOp module,
+                const rt::GridAttentionGradient &gradient);
 
 } // namespace divisi
 

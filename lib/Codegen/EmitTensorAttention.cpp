@@ -10,7 +10,7 @@
 #include "lib/Codegen/AttentionBuilder.h"
 #include "lib/Codegen/LowerGrid.h"
 #include "lib/Codegen/StoredElements.h"
-#include "lib/Codegen/WarpProduct.h"
+#include "lib/Codegen/TensorPairs.h"
 
 #include <limits>
 
@@ -38,9 +38,7 @@ public:
 
 private:
   static constexpr int64_t columns = WarpProduct::columns;
-  /// Of keys: what a product gives, what one takes.
-  static constexpr int64_t scoreTiles = tile / columns,
-                           weightTiles = tile / WarpProduct::depth;
+  static constexpr int64_t scoreTiles = TensorPairs::resultTiles;
 
   /// Where the block has what it shares, in elements: rows of keys, of each
   /// feature of values, and of queries.
@@ -71,22 +69,16 @@ private:
   size_t featureTiles() const { return size_t(attention_.featureTiles); }
   /// The lane's first row, and the first of the pair that it has of others.
   Value query(int64_t half) {
-    return add(firstQuery_, add(group_, number(half * 8)));
+    return add(firstQuery_, add(pairs_.row(), number(half * 8)));
   }
   Value hasFeature(Value feature) {
     return isLess(feature, extent(GridAttention::Features));
   }
   Value keyOf(Value key, int64_t n, int64_t i) {
-    return add(key, add(pair_, number(n * columns + i)));
-  }
-  Value loadBits(Value pointer, Value index) {
-    return load(pointer, b_.getI16Type(), index);
+    return add(key, add(pairs_.column(), number(n * columns + i)));
   }
   Value toReal(Value bits);
   Value isNoNumber(Value bits);
-  Value loadPair(Value place);
-  void shareRow(Value pointer, Value base, Value row, Value isThere,
-                Value place);
   Value shareValue(Value key, Value end, Value row);
   void shareQueries();
   Value shareKeys(Value key, Value end);
@@ -94,7 +86,6 @@ private:
 
   Values products();
   Values attend(Value key, Value end, ValueRange scores, Running &running);
-  void weigh(ValueRange weights, Running &running);
   Value attendedKeys(ValueRange weights);
   Values addNoNumbers(Value base, Value row, Value attended, Value otherwise,
                       size_t first, ValueRange sums);
@@ -106,8 +97,7 @@ private:
   void finish(const Running &running);
 
   const Layout layout_;
-  WarpProduct product_;
-  Value group_, pair_; ///< As WarpProduct's g and 2 t.
+  TensorPairs pairs_;
 };
 
 } // namespace
@@ -117,10 +107,7 @@ TensorAttentionEmitter::TensorAttentionEmitter(ImplicitLocOpBuilder &builder,
                                                ValueRange arguments,
                                                Value shared)
     : AttentionBuilder(builder, attention, arguments, shared),
-      layout_(attention), product_(builder, attention.type) {
-  group_ = make<arith::DivUIOp>(lane_, number(4));
-  pair_ = mul(make<arith::RemUIOp>(lane_, number(4)), number(2));
-}
+      layout_(attention), pairs_(builder, attention.type, shared) {}
 
 Value TensorAttentionEmitter::toReal(Value bits) {
   if (attention_.type == rt::DType::F16) {
@@ -136,27 +123,8 @@ Value TensorAttentionEmitter::isNoNumber(Value bits) {
   return isEqual(make<arith::AndIOp>(bits, mask), mask);
 }
 
-/// Two elements that lie side by side in what is shared.
-Value TensorAttentionEmitter::loadPair(Value place) {
-  return load(shared_, b_.getI32Type(), make<arith::DivUIOp>(place, number(2)));
-}
-
-/// Lets the warp share a row of queries or keys, with zeros behind it, or
-/// zeros alone.
-void TensorAttentionEmitter::shareRow(Value pointer, Value base, Value row,
-                                      Value isThere, Value place) {
-  Value zero = arith::ConstantIntOp::create(b_, 0, 16);
-  loop(lane_, number(layout_.depth), number(rt::warpSize), [&](Value d) {
-    Value inside = both(isThere, isLess(d, extent(GridAttention::Depth)));
-    Value bits = valueWhen(inside, zero, [&] {
-      return loadBits(pointer, add(add(base, row), d));
-    });
-    store(bits, shared_, add(place, d));
-  });
-}
-
-/// The same of a row of values, as a column: infinities and NaN as zeros.
-/// Whether there are any.
+/// Lets the warp share a row of values as a column: infinities and NaN as
+/// zeros. Whether there are any.
 Value TensorAttentionEmitter::shareValue(Value key, Value end, Value row) {
   Value own = add(key, row), zero = arith::ConstantIntOp::create(b_, 0, 16);
   Value isThere = isLess(own, end);
@@ -165,8 +133,9 @@ Value TensorAttentionEmitter::shareValue(Value key, Value end, Value row) {
   return loop(lane_, number(layout_.features), number(rt::warpSize), nothing,
               [&](Value e, ValueRange last) -> Values {
                 Value inside = both(isThere, hasFeature(e));
-                Value bits = valueWhen(
-                    inside, zero, [&] { return loadBits(v_, add(base, e)); });
+                Value bits = valueWhen(inside, zero, [&] {
+                  return pairs_.loadBits(v_, add(base, e));
+                });
                 Value isNone = isNoNumber(bits);
                 Value place = add(mul(e, number(Layout::valuePitch)), row);
                 store(make<arith::SelectOp>(isNone, zero, bits), shared_,
@@ -179,8 +148,12 @@ void TensorAttentionEmitter::shareQueries() {
   loop(number(0), number(WarpProduct::rows), number(1), [&](Value r) {
     Value query = add(firstQuery_, r);
     Value row = add(mul(warp_, number(WarpProduct::rows)), r);
-    shareRow(q_, qBase_, mul(query, qStrides_[2]), hasQuery(query),
-             add(mul(row, number(layout_.pitch)), number(layout_.queries())));
+    Value place =
+        add(mul(row, number(layout_.pitch)), number(layout_.queries()));
+    pairs_.shareRow(queryRows(), query, hasQuery(query), layout_.depth,
+                    [&](Value column, Value bits) {
+                      store(bits, shared_, add(place, column));
+                    });
   });
 }
 
@@ -192,9 +165,14 @@ Value TensorAttentionEmitter::shareKeys(Value key, Value end) {
       loop(warp_, number(tile), warps_, nothing,
            [&](Value row, ValueRange last) -> Values {
              Value own = add(key, row);
-             shareRow(k_, kBase_, mul(own, kStrides_[2]), isLess(own, end),
-                      mul(row, number(layout_.pitch)));
-             return {either(last[0], shareValue(key, end, row))};
+             Value place = mul(row, number(layout_.pitch));
+             pairs_.shareRow(keyRows(), own, isLess(own, end), layout_.depth,
+                             [&](Value column, Value bits) {
+                               store(bits, shared_, add(place, column));
+                             });
+             return attention_.makesLse
+                        ? Values(last)
+                        : Values{either(last[0], shareValue(key, end, row))};
            })[0];
   return anyOfBlock(any);
 }
@@ -219,25 +197,9 @@ Value TensorAttentionEmitter::anyOfBlock(Value own) {
 
 /// Of queries and keys that are shared: four for each tile of keys.
 ThreadBuilder::Values TensorAttentionEmitter::products() {
-  Values sums(size_t(4 * scoreTiles), constant(0));
-  Value pitch = number(layout_.pitch);
-  Value ofWarp = add(mul(warp_, number(WarpProduct::rows)), group_);
-  Value query = add(add(mul(ofWarp, pitch), pair_), number(layout_.queries()));
-  Value key = add(mul(group_, pitch), pair_);
-  for (int64_t s = 0; s < attention_.depthTiles; ++s) {
-    auto at = [&](Value first, int64_t rows, int64_t on) {
-      return loadPair(add(
-          first, number(rows * layout_.pitch + s * WarpProduct::depth + on)));
-    };
-    Values a = {at(query, 0, 0), at(query, 8, 0), at(query, 0, 8),
-                at(query, 8, 8)};
-    for (int64_t n = 0; n < scoreTiles; ++n) {
-      Values b = {at(key, n * columns, 0), at(key, n * columns, 8)};
-      Values next = product_.add(a, b, ArrayRef(sums).slice(size_t(4 * n), 4));
-      llvm::copy(next, sums.begin() + 4 * n);
-    }
-  }
-  return sums;
+  Value ofWarp = mul(warp_, number(WarpProduct::rows * layout_.pitch));
+  return pairs_.products(add(ofWarp, number(layout_.queries())), number(0),
+                         layout_.pitch, attention_.depthTiles);
 }
 
 /// What keys weigh, in place of their scores; takes their sums into account.
@@ -251,7 +213,8 @@ ThreadBuilder::Values TensorAttentionEmitter::attend(Value key, Value end,
       for (size_t i = 0; i < 2; ++i) {
         Value &score = weights[4 * n + 2 * half + i];
         score = maskedScore(query(int64_t(half)),
-                            keyOf(key, int64_t(n), int64_t(i)), end, score);
+                            keyOf(key, int64_t(n), int64_t(i)), end,
+                            cappedScore(score));
         own.push_back(&score);
       }
     }
@@ -277,31 +240,6 @@ ThreadBuilder::Values TensorAttentionEmitter::attend(Value key, Value end,
     }
   }
   return weights;
-}
-
-/// Adds the shared values times their weights.
-void TensorAttentionEmitter::weigh(ValueRange weights, Running &running) {
-  Value first = add(add(mul(group_, number(Layout::valuePitch)), pair_),
-                    number(layout_.values()));
-  for (int64_t s = 0; s < weightTiles; ++s) {
-    Values a;
-    for (int64_t on : {0, 1}) { // of two tiles of scores
-      for (int64_t half : {0, 1}) {
-        size_t at = size_t(4 * (2 * s + on) + 2 * half);
-        a.push_back(product_.pack(weights[at], weights[at + 1]));
-      }
-    }
-    for (size_t n = 0; n < featureTiles(); ++n) {
-      auto at = [&](int64_t on) {
-        return loadPair(
-            add(first, number(int64_t(n) * columns * Layout::valuePitch +
-                              s * WarpProduct::depth + on)));
-      };
-      Values next = product_.add(a, Values{at(0), at(8)},
-                                 ArrayRef(running.features).slice(4 * n, 4));
-      llvm::copy(next, running.features.begin() + 4 * n);
-    }
-  }
 }
 
 /// Which keys of the tile have a weight: of this lane's first query in the
@@ -336,9 +274,10 @@ TensorAttentionEmitter::addNoNumbers(Value base, Value row, Value attended,
   Value zero = arith::ConstantIntOp::create(b_, 0, 16);
   for (size_t n = 0; n < sums.size() / 4; ++n) {
     for (size_t i = 0; i < 2; ++i) {
-      Value e = add(pair_, number(int64_t(first + n) * columns + int64_t(i)));
+      Value e = add(pairs_.column(),
+                    number(int64_t(first + n) * columns + int64_t(i)));
       Value bits = valueWhen(hasFeature(e), zero,
-                             [&] { return loadBits(v_, add(base, e)); });
+                             [&] { return pairs_.loadBits(v_, add(base, e)); });
       Value isNone = isNoNumber(bits), value = toReal(bits);
       for (size_t half = 0; half < 2; ++half) {
         Value place = add(row, number(int64_t(half) * 32));
@@ -361,7 +300,7 @@ void TensorAttentionEmitter::weighNoNumbers(Value hasAny, Value key, Value end,
                                             Running &running) {
   Value attended =
       valueWhen(hasAny, number(0), [&] { return attendedKeys(weights); });
-  Value left = smaller(number(tile), make<arith::SubIOp>(end, key));
+  Value left = smaller(number(tile), subtract(end, key));
   // What is attended and weighs nothing, times no number.
   Value otherwise = constant(
       attention_.masks() ? 0 : std::numeric_limits<double>::quiet_NaN());
@@ -398,8 +337,11 @@ ThreadBuilder::Values TensorAttentionEmitter::nextKeys(Value key, Value end,
   Running running = unpack(last);
   Value hasNoNumbers = shareKeys(key, end);
   Values weights = attend(key, end, products(), running);
-  weigh(weights, running);
-  weighNoNumbers(hasNoNumbers, key, end, weights, running);
+  if (!attention_.makesLse) {
+    running.features = pairs_.weigh(weights, number(layout_.values()),
+                                    Layout::valuePitch, running.features);
+    weighNoNumbers(hasNoNumbers, key, end, weights, running);
+  }
   barrier(); // before anybody shares the next ones
   return carried(running);
 }
@@ -408,12 +350,18 @@ void TensorAttentionEmitter::finish(const Running &running) {
   auto plus = [&](Value x, Value y) { return make<arith::AddFOp>(x, y); };
   for (size_t half = 0; half < 2; ++half) {
     Value sum = exchange().combineLanes(running.sum[half], 4, plus);
-    Value scale = finalScale(running.top[half], sum);
     Value own = query(int64_t(half));
+    if (attention_.makesLse) {
+      when(isEqual(pairs_.column(), number(0)),
+           [&] { storeLse(own, running.top[half], sum); });
+      continue;
+    }
+    Value scale = finalScale(running.top[half], sum);
     Value row = add(toBase_, mul(own, toStrides_[2]));
     for (size_t n = 0; n < featureTiles(); ++n) {
       for (size_t i = 0; i < 2; ++i) {
-        Value e = add(pair_, number(int64_t(n) * columns + int64_t(i)));
+        Value e =
+            add(pairs_.column(), number(int64_t(n) * columns + int64_t(i)));
         Value feature = running.features[4 * n + 2 * half + i];
         when(both(hasQuery(own), hasFeature(e)), [&] {
           Value y = make<arith::MulFOp>(feature, scale);

@@ -51,10 +51,10 @@ static auto withCoded(const rt::CallSite &site, Body body)
 /// Operators with kernels of their own, which are no regions.
 using Single =
     std::variant<rt::GridMove, rt::GridReduce, rt::GridGather,
-                 rt::GridAttention, rt::GridPool, rt::GridResample,
-                 rt::GridCumulate, rt::GridPick, rt::GridIota, rt::GridRotary,
-                 rt::GridScatter, rt::GridInsert, rt::GridColumns,
-                 rt::GridProduct, rt::GridConvolution>;
+                 rt::GridAttention, rt::GridAttentionGradient, rt::GridPool,
+                 rt::GridResample, rt::GridCumulate, rt::GridPick, rt::GridIota,
+                 rt::GridRotary, rt::GridScatter, rt::GridInsert,
+                 rt::GridColumns, rt::GridProduct, rt::GridConvolution>;
 
 template <size_t first = 0>
 static std::optional<Single> findSingle(const rt::CallSite &site) {

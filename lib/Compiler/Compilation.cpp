@@ -21,6 +21,7 @@
 #include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Plan/DropPlan.h"
 #include "divisi/Plan/PlanRecord.h"
+#include "divisi/runtime/code/GridAttentionGradient.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Lower/RemakeCode.h"
@@ -290,10 +291,11 @@ Status Compilation::runStage(Stage stage) {
     }
   }
   auto isOther = [](const auto &group) { return !group.kind.isProcessor(); };
-  if (stage == Stage::Rewrite && // no kernels for gradients of attention
+  if (stage == Stage::Rewrite && // GPUs have no kernels for wide heads
       (options_.device.backend || llvm::any_of(machine->devices, isOther))) {
     PassManager passes(context_.get());
-    passes.addPass(createWriteAttention());
+    passes.addPass(createWriteAttention(
+        {.widest = rt::GridAttentionGradient::mostColumns}));
     if (Status status = runPasses(passes, stage); !status.isOk()) {
       return status;
     }

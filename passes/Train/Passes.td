@@ -54,8 +54,9 @@ def WriteAttention : Pass<"write-attention", "::mlir::ModuleOp"> {
 
     Effect: `nn.attention_lse` and `nn.attention_gradient` become products, sums
     and functions of single elements, on tensors with the products of all
-    queries and keys. So devices that have no kernel for these operators (GPUs,
-    at present) run them, and plans price what runs.
+    queries and keys: of heads with more than `widest` elements in a row. So
+    devices that have no kernel for these (GPUs, of wide heads) run them, and
+    plans price what runs.
 
     ```mlir
     %dv = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "v", …}
@@ -67,6 +68,10 @@ def WriteAttention : Pass<"write-attention", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::divisi::nn::NNDialect"];
+  let options = [
+    Option<"widest", "widest", "int64_t", "0",
+           "leave heads of up to so many elements as they are">,
+  ];
   let statistics = [
     Statistic<"numWritten", "written", "operators that were written">,
   ];

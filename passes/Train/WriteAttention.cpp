@@ -36,8 +36,9 @@ namespace {
 class WriteAttentionPass
     : public divisi::impl::WriteAttentionBase<WriteAttentionPass> {
 public:
+  using WriteAttentionBase::WriteAttentionBase;
   void runOnOperation() override {
-    int64_t written = writeAttentionGradients(getOperation());
+    int64_t written = writeAttentionGradients(getOperation(), widest);
     if (written == 0) {
       return;
     }

@@ -18,16 +18,19 @@ using namespace divisi;
 using namespace divisi::rt;
 
 std::optional<GridAttention> GridAttention::of(const CallSite &site) {
-  if (site.op != "nn.attention" || site.region || hasFormats(site)) {
+  bool makesLse = site.op == "nn.attention_lse";
+  if ((site.op != "nn.attention" && !makesLse) || site.region ||
+      hasFormats(site)) {
     return std::nullopt;
   }
   std::string ignored;
   GridAttention attention;
+  attention.makesLse = makesLse;
   if (!makeAttentionPlan(site, Checks(site, ignored), attention.plan)) {
     return std::nullopt;
   }
   attention.type = site.operands[Query].type;
-  int64_t features = site.results[0].global.back();
+  int64_t features = makesLse ? 0 : site.results[0].global.back();
   bool isNarrow = attention.type == DType::F16 || attention.type == DType::BF16;
   if (isNarrow && features <= mostTensorFeatures &&
       attention.plan.depth <= mostTensorDepth &&
@@ -37,7 +40,7 @@ std::optional<GridAttention> GridAttention::of(const CallSite &site) {
   attention.featureTiles =
       ceilDiv(features, attention.usesTensorCores() ? 8 : tile);
   bool isKnown = (typeBit(attention.type) & Floats) != 0;
-  return isKnown && features > 0 && features <= mostFeatures &&
+  return isKnown && (makesLse || features > 0) && features <= mostFeatures &&
                  attention.plan.depth > 0
              ? std::optional(attention)
              : std::nullopt;
@@ -51,8 +54,9 @@ std::string GridAttention::structure() const {
                        : plan.hasMask   ? ", biases"
                        : masks()        ? ", bounds"
                                         : "";
-  return "attend " + std::string(stringify(type)) + ", " +
-         std::to_string(featureTiles) + " tiles, " +
+  return (makesLse ? "logarithm of " : "attend ") +
+         std::string(stringify(type)) + ", " + std::to_string(featureTiles) +
+         " tiles, " +
          (usesTensorCores()
               ? "tensor cores, depth of " + std::to_string(depthTiles) + ", "
               : "") +
@@ -67,18 +71,21 @@ int64_t GridAttention::tensorWarps() const {
                   mostTensorWarps);
 }
 
-/// What is added to a query's number for the bound of its keys: that of
-/// `position`, or, `isOpen`, more than there are.
-static int64_t shiftOf(const AttentionPlan &plan, bool isOpen,
-                       __int128 position, int64_t open) {
-  constexpr __int128 most = maxExtent;
-  position += plan.offsets[2];
-  position += plan.positions.offset;
-  return isOpen ? open : int64_t(std::clamp<__int128>(position, -most, most));
+KeyBounds KeyBounds::of(const AttentionPlan &plan) {
+  auto clamp = [&](__int128 shift) {
+    constexpr __int128 most = maxExtent;
+    shift += plan.offsets[2];
+    shift += plan.positions.offset;
+    shift -= plan.firstKey;
+    return int64_t(std::clamp<__int128>(shift, -most, most));
+  };
+  auto [left, right, offset] = plan.positions;
+  return {left < 0 ? -maxExtent : clamp(-__int128(left)),
+          right < 0 ? maxExtent : clamp(__int128(right) + 1)};
 }
 
 GridLaunch GridAttention::launch() const {
-  const Positions &positions = plan.positions;
+  KeyBounds bounds = KeyBounds::of(plan);
   int64_t rows = plan.extents[2];
   int64_t most = usesTensorCores() ? tensorWarps() : mostWarps;
   int64_t warps = std::clamp<int64_t>(ceilDiv(rows, queries()), 1, most);
@@ -87,25 +94,21 @@ GridLaunch GridAttention::launch() const {
   launch.blockX = warpSize;
   launch.blockY = uint32_t(warps);
   launch.gridX = blocksFor(tiles * plan.extents[0] * plan.extents[1], 1);
-  launch.pointers = {{plan.hasMask ? 4 : 3}};
-  for (size_t operand = 0; operand < pointerCount() - 1; ++operand) {
-    DType own = operand == Mask && plan.masksByBool ? DType::Bool : type;
-    launch.pointers.push_back(
-        {int(operand), plan.bases[operand] * byteWidth(own)});
+  launch.pointers = {{int(pointerCount()) - 1}};
+  for (size_t kind : {Query, Key, Value, Mask}) {
+    bool isThere = kind == Mask    ? plan.hasMask
+                   : kind == Value ? !makesLse
+                                   : true;
+    if (isThere) {
+      DType own = kind == Mask && plan.masksByBool ? DType::Bool : type;
+      launch.pointers.push_back(
+          {int(plan.places[kind]), plan.bases[kind] * byteWidth(own)});
+    }
   }
-  launch.numbers = {
-      tiles,
-      plan.extents[0],
-      plan.extents[1],
-      plan.extents[2],
-      plan.keys,
-      plan.depth,
-      plan.features,
-      plan.group,
-      plan.offsets[1],
-      shiftOf(plan, positions.left < 0, -__int128(positions.left), -maxExtent),
-      shiftOf(plan, positions.right < 0, __int128(positions.right) + 1,
-              maxExtent)};
+  launch.numbers = {tiles,           plan.extents[0], plan.extents[1],
+                    plan.extents[2], plan.keys,       plan.depth,
+                    plan.features,   plan.group,      plan.offsets[1],
+                    bounds.first,    bounds.end};
   auto add = [&](const auto &strides, size_t count) {
     launch.numbers.insert(launch.numbers.end(), strides.begin(),
                           strides.begin() + long(count));

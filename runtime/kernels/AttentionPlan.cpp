@@ -253,6 +253,7 @@ bool PlanMaker::findRanges() {
   batch_ = rangeOf(result, result_, 0);
   Range heads = rangeOf(result, result_, 1), rows = rangeOf(result, result_, 2);
   plan_.resultHead = heads.first;
+  plan_.resultHeads = heads.extent;
   if (!plan_.isGradient || plan_.of == Query) {
     heads_ = heads;
     queries_ = rows;
@@ -375,6 +376,7 @@ bool PlanMaker::make() {
   plan_.keys = keys_.extent;
   plan_.depth = q_[3];
   plan_.wholeQueries = q_[2];
+  plan_.wholeKeys = k_[2];
   return addTensors();
 }
 

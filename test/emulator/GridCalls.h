@@ -49,6 +49,33 @@ struct AttentionCall {
   }
 };
 
+/// The gradient by queries, keys or values of such an attention.
+struct AttentionGradientCall {
+  std::vector<rt::TensorInfo> operands;
+  rt::TensorInfo result;
+  rt::Attributes attributes;
+
+  /// `of` is one of "qkv"; of so many heads.
+  AttentionGradientCall(rt::DType type, char of, int64_t depth,
+                        int64_t features, int64_t heads = 2) {
+    AttentionCall forward(type, depth, features);
+    attributes = forward.attributes;
+    attributes.set("of", std::string(1, of));
+    operands = {forward.operands[0], forward.operands[1], forward.operands[2],
+                forward.result};
+    for (rt::TensorInfo &operand : operands) {
+      operand = rt::TensorInfo::whole(
+          type, {1, heads, operand.global[2], operand.global[3]});
+    }
+    operands.resize(6,
+                    rt::TensorInfo::whole(rt::sumType(type), {1, heads, 20}));
+    result = operands[std::string_view("qkv").find(of)];
+  }
+  rt::CallSite site() const {
+    return {"nn.attention_gradient", attributes, operands, {&result, 1}};
+  }
+};
+
 } // namespace divisi::test
 
 #endif // DIVISI_TEST_EMULATOR_GRIDCALLS_H

@@ -14,7 +14,7 @@
 
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"
-#include "divisi/runtime/code/GridAttention.h"
+#include "divisi/runtime/code/GridAttentionGradient.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "divisi/runtime/code/GridColumns.h"
 #include "divisi/runtime/code/GridLines.h"
@@ -367,6 +367,26 @@ TEST(GridKernels, AttentionOnTensorCoresNeedsEachBarrier) {
   EXPECT_EQ(gridStructure(site), "attend f16, 5 tiles, tensor cores, depth of "
                                  "3, 0x1p-2, cap 0x0p+0");
   expectBarriers(site, {rt::GridAttention::of(site)->launch()}, 4, 3);
+}
+
+/// Two tiles of keys, each of two parts of their depth and of the features for
+/// products, and of two of the columns: two barriers for each of these six. On
+/// tensor cores as above.
+TEST(GridKernels, GradientsOfAttentionNeedEachBarrier) {
+  for (rt::DType type : {rt::DType::F32, rt::DType::F16}) {
+    AttentionGradientCall call(type, 'q', 40, 40, /*heads=*/1);
+    rt::CallSite site = call.site();
+    auto gradient = rt::GridAttentionGradient::of(site);
+    ASSERT_EQ(gradient->usesTensorCores, type == rt::DType::F16);
+    bool isTensor = gradient->usesTensorCores;
+    EXPECT_EQ(gridStructure(site),
+              isTensor ? "gradient by queries of f16 to f16, tiles 3 3, tensor "
+                         "cores, 0x1p-2, cap 0x0p+0"
+                       : "gradient by queries of f32 to f32, tiles 2 2, "
+                         "0x1p-2, cap 0x0p+0");
+    expectBarriers(site, {gradient->launch()}, isTensor ? 4 : 24,
+                   isTensor ? 3 : 0);
+  }
 }
 
 /// Twice 32 of what is summed, with a barrier before they are read and one

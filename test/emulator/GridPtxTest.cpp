@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/GridKernels.h"
-#include "divisi/runtime/code/GridAttention.h"
+#include "divisi/runtime/code/GridAttentionGradient.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/Sample.h"
@@ -106,6 +106,38 @@ TEST(GridPtx, OfWideHeadsIsTaken) {
           << depth << " " << features << " " << how;
     }
   }
+}
+
+// Of 192 columns sums are 96 registers, and two products of pairs are 32.
+TEST(GridPtx, OfGradientsOfAttentionIsTaken) {
+  if (!hasPtxas()) {
+    GTEST_SKIP() << "no ptxas";
+  }
+  const std::pair<int64_t, int64_t> sizes[] = {
+      {64, 64}, {128, 128}, {80, 96}, {192, 128}, {128, 192}, {192, 32}};
+  size_t number = 0, onTensorCores = 0;
+  for (auto [depth, features] : sizes) {
+    for (char of : {'q', 'k', 'v'}) {
+      for (rt::DType type :
+           {rt::DType::F16, rt::DType::BF16, rt::DType::F32, rt::DType::F64}) {
+        // In a sample each operand and each type.
+        if (!isSweep() && number++ % 7 != 1) {
+          continue;
+        }
+        AttentionGradientCall call(type, of, depth, features);
+        if (number % 2) {
+          call.attributes.set("right", int64_t(0));
+          call.attributes.set("softcap", 30.0);
+        }
+        auto gradient = rt::GridAttentionGradient::of(call.site());
+        ASSERT_TRUE(gradient);
+        onTensorCores += gradient->usesTensorCores;
+        EXPECT_EQ(assembleKernel(call.site()), "")
+            << depth << " " << features << " " << of;
+      }
+    }
+  }
+  EXPECT_GT(onTensorCores, 0U);
 }
 
 TEST(GridPtx, OfMovesIsTaken) {

@@ -81,13 +81,21 @@ def test_training_steps_with_adam(divisi, flags):
     assert_close(got, {"loss": np.array(losses[2], np.float32)})
 
 
-# GPUs have no kernel for the gradients of attention: products take their place.
-def test_training_steps_with_attention(divisi):
-    m = model("gpt2")
+# Gradients of attention are kernels of GPUs, and nothing is written as products.
+@pytest.mark.sample("name", "flags")
+@pytest.mark.parametrize("flags", [
+    ("--devices", 1), ("--devices", 3), ("--tensor-parallel-size", 2),
+    ("--data-parallel-size", 2)])
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_training_steps_with_attention(divisi, name, flags):
+    m = model(name)
     step = [m.onnx, *m.shapes, "--train", "--loss", "cross_entropy",
-            "--optimizer", "sgd", "--lr", 0.1, "--devices", 1]
-    compile_program(divisi, *step)
-    divisi("compile", *step, "-o", "h.divisi")
+            "--optimizer", "sgd", "--lr", 0.1]
+    compile_program(divisi, *step, *flags, "--dump-after", "lower",
+                    "--dump-to", ".")
+    [lowered] = divisi.folder.glob("*lower*.mlir")
+    assert "nn.attention_gradient" in lowered.read_text()
+    divisi("compile", *step, "--devices", 1, "-o", "h.divisi")
     given = load(m.inputs)
     given["labels"] = next(iter(given.values())) % 7
     got = run(divisi, "--repeat", 3, **given)

@@ -60,10 +60,11 @@ makeGradients(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> outputs,
               llvm::ArrayRef<mlir::Value> inputs);
 
 /// Writes nn.attention_lse and nn.attention_gradient as products, sums and
-/// functions of single elements, for devices that have no kernel for them.
-/// Gradients of one attention each have products of their own, which CSE joins.
-/// Returns how many were written.
-int64_t writeAttentionGradients(mlir::ModuleOp module);
+/// functions of single elements: those of heads with more than `widest`
+/// elements in a row, for devices that have no kernel for them. Gradients of
+/// one attention each have products of their own, which CSE joins. Returns how
+/// many were written.
+int64_t writeAttentionGradients(mlir::ModuleOp module, int64_t widest = 0);
 
 } // namespace divisi
 

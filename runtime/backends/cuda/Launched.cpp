@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/code/GridAttention.h"
+#include "divisi/runtime/code/GridAttentionGradient.h"
 #include "divisi/runtime/code/GridCode.h"
 #include "divisi/runtime/code/GridColumns.h"
 #include "divisi/runtime/code/GridConvolution.h"
@@ -51,6 +51,8 @@ std::span<const Kernel> divisi::rt::cuda::launchedKernels() {
   static constexpr Kernel kernels[] = {
       makeKernel<GridPick>("nn.arg_reduce", false),
       makeKernel<GridAttention>("nn.attention", false),
+      makeKernel<GridAttentionGradient>("nn.attention_gradient", false),
+      makeKernel<GridAttention>("nn.attention_lse", false),
       makeKernel<GridConvolution>("nn.conv", false),
       makeKernel<GridConvolution>("nn.conv_dgrad", false),
       makeKernel<GridConvolution>("nn.conv_integer", false),

@@ -1,5 +1,15 @@
 // Gradients of attention as products, which they have in common.
 // RUN: divisi-opt %s --write-attention | FileCheck %s
+// RUN: divisi-opt %s --write-attention=widest=7 | FileCheck %s --check-prefix=WIDE
+// RUN: divisi-opt %s --write-attention=widest=8 | FileCheck %s --check-prefix=KEPT
+
+// Rows of values have 8 elements, those of queries and keys 6.
+// WIDE-LABEL: func.func @gradients
+// WIDE-NOT: nn.attention_gradient
+// WIDE-LABEL: func.func @sums
+// WIDE: nn.attention_lse
+// KEPT-LABEL: func.func @gradients
+// KEPT-COUNT-2: nn.attention_gradient
 
 // CHECK-LABEL: func.func @gradients
 // CHECK-NOT: nn.attention

@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 //
-// Generated code of an `nn.attention` (GridCode.h has that of regions): a
-// module with one kernel. Its parameters are
+// Generated code of an `nn.attention`, or of the `nn.attention_lse` of one
+// (GridCode.h has that of regions): a module with one kernel. Its parameters
+// are
 //
-//   pointers                      the result, queries, keys, values, a mask
+//   pointers                      the result, queries, keys, values (but of the
+//                                 logarithm), a mask
 //   numbers, of 64 bits each      as `Number` and the strides behind it
 //
 // Each warp has some queries of one head, a block as many as its warps have.
@@ -29,6 +31,16 @@
 #include <optional>
 
 namespace divisi::rt {
+
+/// Which keys a query attends by its position, as kernels have it: local query
+/// `s` those from `s + first` up to `s + end`, counted from the first one that
+/// takes part.
+struct KeyBounds {
+  int64_t first; ///< Added to the query's number.
+  int64_t end;   ///< The same.
+  /// Where a bound is none, more than there are.
+  static KeyBounds of(const AttentionPlan &plan);
+};
 
 /// See the file's head. What differs from rank to rank is in numbers alone.
 struct GridAttention {
@@ -64,10 +76,11 @@ struct GridAttention {
   static constexpr int64_t leastTensorQueries = 8;
 
   AttentionPlan plan;      ///< The boxes and attributes of the call.
-  DType type = DType::F32; ///< Of all tensors but the mask.
+  DType type = DType::F32; ///< Of all tensors but the mask and the logarithm.
+  bool makesLse = false;   ///< The logarithm of each query's sum, no values.
   /// Of 16, of the whole depth, which tensor cores multiply; 0: they don't.
   int64_t depthTiles = 0;
-  /// Of the whole result: of 32, or of 8 on tensor cores.
+  /// Of the whole result: of 32, or of 8 on tensor cores; none of a logarithm.
   int64_t featureTiles = 1;
 
   /// That of `site`; nothing if it does something else, or has elements or
@@ -97,7 +110,9 @@ struct GridAttention {
   /// All that the kernel depends on.
   std::string structure() const;
   /// How many pointers the kernel takes.
-  size_t pointerCount() const { return plan.hasMask ? 5 : 4; }
+  size_t pointerCount() const {
+    return 4 + size_t(plan.hasMask) - size_t(makesLse);
+  }
   /// How many numbers the kernel takes.
   size_t numberCount() const { return numNumbers + 3 * 4 + 4; }
   /// The one launch.

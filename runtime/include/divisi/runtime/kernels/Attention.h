@@ -49,8 +49,8 @@ struct AttentionPlan {
   std::array<int64_t, 3> resultStrides = {};
   int64_t firstKey = 0, keys = 0; ///< Those that take part.
   int64_t depth = 0, features = 0;
-  int64_t wholeQueries = 0; ///< s of the whole tensors.
-  int64_t group = 1;        ///< Heads of queries for each head of keys.
+  int64_t wholeQueries = 0, wholeKeys = 0; ///< s and t of the whole tensors.
+  int64_t group = 1; ///< Heads of queries for each head of keys.
   /// By kind of operand: the element that the first query, and its first key,
   /// need, and how far the next lies along each dimension, in the order "bhsd";
   /// 0 where the mask broadcasts.
@@ -64,7 +64,7 @@ struct AttentionPlan {
   bool makesNan = false; ///< Of a query that attends nothing.
   size_t of = Query;     ///< By which operand there is a gradient.
   bool isGradient = false;
-  int64_t resultHead = 0; ///< The first head of the result's box.
+  int64_t resultHead = 0, resultHeads = 0; ///< Those of the result's box.
 
   /// Whether both are of the same queries, keys and weights; results, and what
   /// stands beside these, may differ.
