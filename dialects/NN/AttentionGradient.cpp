@@ -84,8 +84,9 @@ AttentionGradientOp::inferType(Adaptor adaptor, EmitError emitError) {
 /// over queries, and over the heads that share them. All are sums of products
 /// with dy and delta, whatever the weights are.
 ///
-/// What the three have in common, the weights and dc, counts as a third: a
-/// program that needs all three makes them in one call (join-attention).
+/// What the three have in common, the weights and dc, counts as a third, as a
+/// program that needs all three makes them in one call (join-attention); but
+/// where none does (kApartAttr), it counts whole. Values need no dc.
 LoopNest AttentionGradientOp::getLoopNest() {
   AttentionNest made(AttentionParts::of(*this, getV()));
   LoopNest &nest = made.nest;
@@ -112,8 +113,13 @@ LoopNest AttentionGradientOp::getLoopNest() {
   }
   double depth = double(nest.loop(made.d).extent);
   double features = double(nest.loop(made.e).extent);
-  double shared = 2 * (depth + features) + 14;
-  made.setFlops(shared / 3 + 2 * (like == 2 ? features : depth));
+  double weights = 2 * depth + 14, shared = weights + 2 * features;
+  if ((*this)->hasAttr(kApartAttr)) {
+    shared = like == 2 ? weights : shared;
+  } else {
+    shared /= 3;
+  }
+  made.setFlops(shared + 2 * (like == 2 ? features : depth));
   return nest;
 }
 

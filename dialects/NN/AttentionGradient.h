@@ -15,6 +15,12 @@
 
 #include "dialects/NN/NN.h"
 
+namespace divisi::nn {
+/// On an nn.attention_gradient, a unit: where it runs, no kernel makes several
+/// gradients of an attention, so what they share is made for each.
+inline constexpr llvm::StringLiteral kApartAttr = "nn.apart";
+} // namespace divisi::nn
+
 #define GET_OP_CLASSES
 #include "dialects/NN/NNAttentionGradient.h.inc"
 

@@ -295,7 +295,7 @@ Status Compilation::runStage(Stage stage) {
       (options_.device.backend || llvm::any_of(machine->devices, isOther))) {
     PassManager passes(context_.get());
     passes.addPass(createWriteAttention(
-        {.widest = rt::GridAttentionGradient::mostColumns}));
+        {.widest = rt::GridAttentionGradient::mostColumns, .apart = true}));
     if (Status status = runPasses(passes, stage); !status.isOk()) {
       return status;
     }

@@ -56,7 +56,9 @@ def WriteAttention : Pass<"write-attention", "::mlir::ModuleOp"> {
     and functions of single elements, on tensors with the products of all
     queries and keys: of heads with more than `widest` elements in a row. So
     devices that have no kernel for these (GPUs, of wide heads) run them, and
-    plans price what runs.
+    plans price what runs. With `apart`, gradients that are left get `nn.apart`:
+    no kernel makes several of an attention, so each is priced as if it stood
+    alone.
 
     ```mlir
     %dv = nn.attention_gradient %q, %k, %v, %dy, %lse, %delta {of = "v", …}
@@ -71,6 +73,8 @@ def WriteAttention : Pass<"write-attention", "::mlir::ModuleOp"> {
   let options = [
     Option<"widest", "widest", "int64_t", "0",
            "leave heads of up to so many elements as they are">,
+    Option<"apart", "apart", "bool", "false",
+           "say of gradients that are left that each has a kernel of its own">,
   ];
   let statistics = [
     Statistic<"numWritten", "written", "operators that were written">,

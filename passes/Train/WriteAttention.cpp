@@ -17,6 +17,7 @@
 
 #include "passes/Train/Passes.h"
 
+#include "dialects/NN/AttentionGradient.h"
 #include "divisi/Autodiff/Gradients.h"
 
 #include "mlir/IR/Dominance.h"
@@ -39,6 +40,11 @@ public:
   using WriteAttentionBase::WriteAttentionBase;
   void runOnOperation() override {
     int64_t written = writeAttentionGradients(getOperation(), widest);
+    if (apart) {
+      getOperation().walk([](nn::AttentionGradientOp op) {
+        op->setAttr(nn::kApartAttr, UnitAttr::get(op.getContext()));
+      });
+    }
     if (written == 0) {
       return;
     }

@@ -2,6 +2,9 @@
 // RUN: divisi-opt %s --write-attention | FileCheck %s
 // RUN: divisi-opt %s --write-attention=widest=7 | FileCheck %s --check-prefix=WIDE
 // RUN: divisi-opt %s --write-attention=widest=8 | FileCheck %s --check-prefix=KEPT
+// RUN: divisi-opt %s '--write-attention=widest=8 apart' | FileCheck %s --check-prefix=APART
+
+// APART-COUNT-3: nn.attention_gradient {{.*}}nn.apart
 
 // Rows of values have 8 elements, those of queries and keys 6.
 // WIDE-LABEL: func.func @gradients
@@ -10,6 +13,7 @@
 // WIDE: nn.attention_lse
 // KEPT-LABEL: func.func @gradients
 // KEPT-COUNT-2: nn.attention_gradient
+// KEPT-NOT: nn.apart
 
 // CHECK-LABEL: func.func @gradients
 // CHECK-NOT: nn.attention
