@@ -24,7 +24,8 @@ INLINE_LIMIT = (2 << 30) - (16 << 20)
 # External tensors begin at pages, so that each can be mapped alone.
 ALIGNMENT = 4096
 # What the floats of a model may be.
-FLOATS = {"f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16}
+FLOATS = {"f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16,
+          "f16": TensorProto.FLOAT16}
 
 
 class Graph:

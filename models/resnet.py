@@ -19,9 +19,9 @@ import layers
 from graph import Graph, make_parser, positive, write_model
 
 
-def norm(g, x, channels, scope):
+def norm(g, x, channels, scope, gain=1.0):
     inputs = [g.weight(f"{scope}.{name}", (channels,), std, mean)
-              for name, std, mean in (("weight", 0.02, 1.0), ("bias", 0.02, 0.0),
+              for name, std, mean in (("weight", 0.02, gain), ("bias", 0.02, 0.0),
                                       ("running_mean", 0.01, 0.0),
                                       ("running_var", 0.01, 1.0))]
     return g.node("batch_norm", "BatchNormalization", [x, *inputs], scope,

@@ -148,8 +148,8 @@ def run_command(doc, decoder, sizes, size, batch, seq, floats):
         **{name: value for name, value in given.items() if value})
     try:
         changed.check(arguments.seq)
+        made = decoder(changed, arguments.batch, arguments.seq, arguments.seed,
+                       arguments.dtype, arguments.perturb)
     except ValueError as error:
         parser.error(str(error))
-    write_model(decoder(changed, arguments.batch, arguments.seq,
-                        arguments.seed, arguments.dtype,
-                        arguments.perturb).build(), arguments)
+    write_model(made.build(), arguments)

@@ -16,11 +16,16 @@ sys.path.append(str(ROOT / "test" / "models"))
 
 import references  # noqa: E402
 
+pytestmark = pytest.mark.as_written
+
 DECODER = ("--layers", 2, "--width", 64, "--heads", 8, "--vocabulary", 300,
            "--batch", 2, "--seq", 12)
 SMALL = {
     "gpt3": ("gpt3.py", *DECODER, "--dtype", "f32", "--perturb", 1),
     "llama": ("llama.py", *DECODER, "--kv-heads", 2, "--dtype", "f32"),
+    "moe": ("moe.py", *DECODER, "--group", 12, "--experts", 4, "--dtype", "f32"),
+    "wide-resnet": ("wide_resnet.py", "--layers", 26, "--channels", 4, "--image", 32,
+                    "--classes", 10, "--batch", 2),
     "unet": ("unet.py", "--height", 27, "--width", 38, "--channels", 4),
     "vgg16": ("vgg16.py", "--image", 64, "--channels", 4, "--hidden", 48,
               "--classes", 10, "--batch", 2),
@@ -109,6 +114,7 @@ def test_perturbed_layers_stay_different_in_the_plan(
                                         for step in range(layers)]
 
 
+@pytest.mark.sample()
 @pytest.mark.parametrize("script, parameters", [
     ("unet.py", 31_031_810), ("vgg16.py", 138_357_544)])
 def test_full_network_of_images_is_planned_without_weights(

@@ -21,9 +21,11 @@ import expect  # noqa: E402
 import gpt3  # noqa: E402
 import graph  # noqa: E402
 import llama  # noqa: E402
+import moe  # noqa: E402
 import references  # noqa: E402
 import unet  # noqa: E402
 import vgg16  # noqa: E402
+import wide_resnet  # noqa: E402
 
 DECODER = ("--layers", 2, "--width", 64, "--heads", 8, "--vocabulary", 300,
            "--batch", 2, "--seq", 12)
@@ -45,6 +47,12 @@ CASES = {
     "unet-odd": ("unet.py", ("--height", 27, "--width", 22, "--channels", 8,
                              "--depth", 2, "--classes", 3, "--batch", 2),
                  lambda path, x: references.unet(path, x, 2)),
+    # Every expert gets more tokens than it takes, or fewer.
+    "moe": ("moe.py", (*DECODER, "--group", 12, "--experts", 4, "--dtype", "f32"),
+            lambda path, ids: references.gpt(path, ids, 8, 12)),
+    "wide-resnet": ("wide_resnet.py", (
+        "--layers", 26, "--channels", 4, "--factor", 3, "--image", 70, "--classes",
+        10, "--batch", 2), references.wide_resnet),
     "vgg16": ("vgg16.py", ("--image", 70, "--channels", 8, "--hidden", 48,
                            "--classes", 10, "--batch", 2), references.vgg16),
 }
@@ -71,24 +79,26 @@ def test_computes_what_the_architecture_says(name, tmp_path):
     np.testing.assert_allclose(computed, wanted, rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("script", ["gpt3.py", "llama.py"])
-def test_bf16_is_valid_and_of_one_type(script, tmp_path):
+@pytest.mark.parametrize("script, dtype", [
+    ("gpt3.py", "bf16"), ("llama.py", "bf16"), ("gpt3.py", "f16")])
+def test_floats_of_16_bits_are_valid_and_of_one_type(script, dtype, tmp_path):
     """Weights, activations and logits; float32 is what is cast to and fro."""
     path = tmp_path / "m.onnx"
-    generate(script, path, *DECODER)
+    generate(script, path, *DECODER, "--dtype", dtype)
     onnx.checker.check_model(str(path), full_check=True)
     model = onnx.shape_inference.infer_shapes(onnx.load(path), True, True)
     weights = [t for t in model.graph.initializer if "weight" in t.name]
-    assert {t.data_type for t in weights} == {onnx.TensorProto.BFLOAT16}
+    kind = graph.FLOATS[dtype]
+    assert {t.data_type for t in weights} == {kind}
     values = onnx.numpy_helper.to_array(weights[0])
-    assert values.dtype == ml_dtypes.bfloat16 and values.std() > 0.01
+    assert values.dtype.itemsize == 2 and values.std() > 0.01
     [logits] = model.graph.output
-    assert logits.type.tensor_type.elem_type == onnx.TensorProto.BFLOAT16
+    assert logits.type.tensor_type.elem_type == kind
     types = {info.name: info.type.tensor_type.elem_type
              for info in model.graph.value_info}
     products = [types[n.output[0]] for n in model.graph.node
                 if n.op_type in ("MatMul", "Gemm") and n.output[0] in types]
-    assert products and set(products) == {onnx.TensorProto.BFLOAT16}
+    assert products and set(products) == {kind}
 
 
 def test_bf16_weights_are_the_rounded_ones_of_f32(tmp_path):
@@ -121,6 +131,17 @@ PARAMETERS = [
 def test_parameters_are_as_many_as_published(exporter, count):
     g = exporter().build()
     assert g.weight_bytes() == g.dtype.itemsize * count
+
+
+@pytest.mark.parametrize("size, millions", [
+    ("380m", 383.5), ("2.4b", 2383.0), ("10b", 10169.6),
+    ("250m", 254.1), ("4b", 4000.9), ("6.8b", 6727.7)])
+def test_parameters_are_as_many_as_alpa_counts(size, millions):
+    g = (moe.Exporter(moe.SIZES[size], 8, 1024, 0).build()
+         if size in moe.SIZES else
+         wide_resnet.build(wide_resnet.SIZES[size], 1, 0))
+    counted = g.weight_bytes() / g.dtype.itemsize / 1e6
+    assert counted == pytest.approx(millions, rel=2e-3)
 
 
 def test_vgg16_has_138_million_parameters():
@@ -197,6 +218,9 @@ def test_weights_that_do_not_fit_the_disk_are_refused(tmp_path, monkeypatch):
     ("llama.py", ["--width", 72, "--heads", 8], "expected an even number"),
     ("unet.py", ["--height", 15], "expected at least 16"),
     ("vgg16.py", ["--image", 31], "--image 31: expected at least 32"),
+    ("moe.py", ["--experts", 1], "--experts 1: expected 2 to 4096, twice the"),
+    ("moe.py", ["--batch", 1], "1024 tokens: expected a multiple of the group of "
+     "2048; give --group, or another --batch or --seq"),
     ("mlp.py", ["--batch", 0], "--batch: 0: expected at least 1")])
 def test_what_cannot_be_is_refused(script, arguments, said, tmp_path):
     done = generate(script, tmp_path / "m.onnx", *arguments, exits=2)

@@ -14,7 +14,7 @@ def weights_of(path):
     arrays = {}
     for tensor in onnx.load(path).graph.initializer:
         array = onnx.numpy_helper.to_array(tensor)
-        if array.dtype in (np.float32, ml_dtypes.bfloat16):
+        if array.dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
             array = array.astype(np.float64)
         arrays[tensor.name] = array
     return arrays
@@ -36,7 +36,32 @@ def split_heads(x, heads):
     return x.reshape(*x.shape[:2], heads, -1).swapaxes(1, 2)
 
 
-def gpt(path, ids, heads):
+def experts(w, x, name, group):
+    """Two experts of each token, which take so many of a group as have room."""
+    gate, up, down = (w[f"{name}.{part}"] for part in ("gate.weight", "up", "down"))
+    capacity = 2 * group // len(up)
+    flat = x.reshape(-1, group, x.shape[-1])
+    y = np.zeros_like(flat)
+    for tokens, result in zip(flat, y):
+        chances = np.exp(tokens @ gate)
+        chances /= chances.sum(-1, keepdims=True)
+        chosen = np.argsort(-chances, kind="stable")[:, :2]
+        taken = np.zeros(len(up), int)
+        share = np.zeros(chances.shape)
+        for choice in (0, 1):
+            for token, expert in enumerate(chosen[:, choice]):
+                if taken[expert] < capacity:
+                    share[token, expert] = chances[token, expert]
+                taken[expert] += 1
+        share /= np.maximum(share.sum(-1, keepdims=True), 1e-6)
+        for token, expert in zip(*np.nonzero(share)):
+            hidden = np.maximum(tokens[token] @ up[expert], 0)
+            result[token] += share[token, expert] * (hidden @ down[expert])
+    return y.reshape(x.shape)
+
+
+def gpt(path, ids, heads, group=0):
+    """Where `group` is given, a layer may have experts in place of its MLP."""
     w = weights_of(path)
 
     def norm(x, name):
@@ -55,7 +80,12 @@ def gpt(path, ids, heads):
         qkv = affine(norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn")
         q, k, v = (split_heads(part, heads) for part in np.split(qkv, 3, -1))
         x = x + affine(attention(q, k, v), f"{h}.attn.c_proj")
-        y = affine(norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc")
+        y = norm(x, f"{h}.ln_2")
+        if f"{h}.moe.up" in w:
+            x = x + experts(w, y, f"{h}.moe", group)
+            layer += 1
+            continue
+        y = affine(y, f"{h}.mlp.c_fc")
         y = y / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y**3)))
         x = x + affine(y, f"{h}.mlp.c_proj")
         layer += 1
@@ -102,15 +132,27 @@ def llama(path, ids, heads, kv_heads):
 
 # Images.
 
-def conv(w, name, x):
-    """With zeros around, so that the image keeps its size."""
+def windows(x, kernel, stride, around):
+    """[images, channels, high, wide, kernel, kernel], with a border of `around`."""
+    border = ((kernel // 2, kernel // 2),) * 2
+    x = np.pad(x, ((0, 0), (0, 0), *border), constant_values=around)
+    taps = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), (2, 3))
+    return taps[:, :, ::stride, ::stride]
+
+
+def conv(w, name, x, stride=1):
+    """With zeros around, so that the image keeps its size, divided by the stride."""
     kernel = w[f"{name}.weight"]
-    around = kernel.shape[-1] // 2
-    x = np.pad(x, ((0, 0), (0, 0), (around, around), (around, around)))
-    taps = np.lib.stride_tricks.sliding_window_view(x, kernel.shape[2:],
-                                                    (2, 3))
-    return (np.einsum("nchwij,ocij->nohw", taps, kernel, optimize=True)
-            + w[f"{name}.bias"][:, None, None])
+    y = np.einsum("nchwij,ocij->nohw", windows(x, kernel.shape[-1], stride, 0),
+                  kernel, optimize=True)
+    return y + w.get(f"{name}.bias", np.zeros(len(kernel)))[:, None, None]
+
+
+def batch_norm(w, name, x):
+    gain, bias, mean, variance = (
+        w[f"{name}.{part}"][:, None, None]
+        for part in ("weight", "bias", "running_mean", "running_var"))
+    return (x - mean) / np.sqrt(variance + 1e-5) * gain + bias
 
 
 def relu(x):
@@ -162,3 +204,29 @@ def unet(path, x, depth):
                                       + w[f"up{level}.up.bias"][:, None, None])
         x = twice(np.concatenate([skip, larger], 1), f"up{level}.conv")
     return conv(w, "outc.conv", x)
+
+
+def wide_resnet(path, x):
+    w = weights_of(path)
+
+    def normed(y, name, number="", stride=1, block=""):
+        return batch_norm(w, f"{block}{name[1]}{number}",
+                          conv(w, f"{block}{name[0]}{number}", y, stride))
+
+    x = relu(normed(x, ("conv", "bn"), 1, 2))
+    x = windows(x, 3, 2, -np.inf).max((4, 5))
+    for stage in (1, 2, 3, 4):
+        index = 0
+        while f"layer{stage}.{index}.conv1.weight" in w:
+            block = f"layer{stage}.{index}."
+            stride = 2 if stage > 1 and index == 0 else 1
+            y = x
+            for number in (1, 2, 3):
+                y = normed(y, ("conv", "bn"), number, stride if number == 2 else 1,
+                           block)
+                y = relu(y) if number < 3 else y
+            if index == 0:
+                x = normed(x, ("downsample.0", "downsample.1"), "", stride, block)
+            x = relu(x + y)
+            index += 1
+    return x.mean((2, 3)) @ w["fc.weight"].T + w["fc.bias"]
