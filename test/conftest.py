@@ -14,6 +14,9 @@ def pytest_configure(config):
         "markers", "sample(parameter..., slow, first): a share of the cases runs, with "
         "each value of these parameters")
     config.addinivalue_line(
+        "markers", "as_written: models are planned without the search for other "
+        "programs, except where all cases run")
+    config.addinivalue_line(
         "markers", "whole: runs only where DIVISI_TEST_SHARE is 1")
 
 

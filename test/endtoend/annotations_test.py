@@ -297,6 +297,7 @@ EDITS = {"up": ["", "m@x", "n@x", "k@x", "m@x, n@y", "n@x.y"],
          "down": ["", "m@x", "n@y", "k@x.y", "k@y", "m@y, k@x"]}
 
 
+@pytest.mark.sample(least=2, first=True)
 @pytest.mark.parametrize("number", range(6))
 def test_edited_plans_come_back(divisi, number):
     """Strategies that nobody would choose are those of the annotated model."""

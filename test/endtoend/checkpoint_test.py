@@ -18,6 +18,8 @@ from share import is_sweep
 from train_runs import (STEP, checkpoints, compile_classifier, losses, samples,
                         state, train, write_data)
 
+pytestmark = pytest.mark.as_written
+
 USAGE, FILES, CONTENT, NEWER = 2, 3, 4, 10
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from share import is_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
@@ -57,17 +58,27 @@ class Result:
                 f"--- stderr (end)\n{self.err[-6000:]}")
 
 
-class Divisi:
-    """The program, run in `folder`."""
+# What makes a plan of a model, and so searches for other programs.
+PLANNING = ("bench", "check", "compile", "explain", "plan", "simulate")
 
-    def __init__(self, folder):
+
+class Divisi:
+    """The program, run in `folder`. Models `as_written` are planned without the
+    search for other programs, unless the command line says otherwise."""
+
+    def __init__(self, folder, as_written=False):
         self.folder = folder
+        self.as_written = as_written
 
     def path(self, name):
         return self.folder / name
 
     def __call__(self, *arguments, exits=0, **options):
-        command = [str(PROGRAM)] + [str(a) for a in arguments]
+        arguments = [str(a) for a in arguments]
+        if (self.as_written and arguments[0] in PLANNING and "--rewrite" not in
+                arguments and arguments[1].endswith(".onnx")):
+            arguments += ["--rewrite", "off"]
+        command = [str(PROGRAM), *arguments]
         done = subprocess.run(command, cwd=self.folder, capture_output=True,
                               text=True, errors="replace", timeout=SECONDS,
                               stdin=subprocess.DEVNULL, **options)
@@ -85,8 +96,11 @@ def program():
 
 
 @pytest.fixture
-def divisi(tmp_path):
-    return Divisi(tmp_path)
+def divisi(tmp_path, request):
+    """With the mark `as_written` a sample's search takes no part; most of the time
+    of small models is its, and it has tests of its own."""
+    mark = request.node.get_closest_marker("as_written")
+    return Divisi(tmp_path, mark is not None and not is_sweep())
 
 
 @pytest.fixture(scope="session")
@@ -106,6 +120,17 @@ def generated(tmp_path_factory):
         return Model(path)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def compiled_mlp(tmp_path_factory, generated):
+    """The model and its artifact for four devices. Weights are at its end, and
+    all ranks meet, whatever the search would find."""
+    divisi = Divisi(tmp_path_factory.mktemp("mlp"))
+    made = generated("mlp.py")
+    divisi("compile", made.onnx, "--devices", 4, "--tensor-parallel-size", 4,
+           "--rewrite", "off", "--native", "off", "-o", "m.divisi")
+    return made, divisi.path("m.divisi")
 
 
 def run_python(script, *arguments):

@@ -7,6 +7,8 @@ import pytest
 from conftest import load
 from onnx import TensorProto, helper, numpy_helper
 
+pytestmark = pytest.mark.as_written
+
 USAGE, FILES, CONTENT, UNSUPPORTED = 2, 3, 4, 5
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 W = np.full(4, 0.5, np.float32)

@@ -15,6 +15,8 @@ from onnx import helper
 sys.path.insert(0, str(ROOT / "python"))
 import divisi as package  # noqa: E402
 
+pytestmark = pytest.mark.as_written
+
 INVALID, UNSUPPORTED = 4, 5
 
 

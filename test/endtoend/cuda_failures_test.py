@@ -10,6 +10,8 @@ from cuda_test import (DEVICE, _needs_emulator, compile_for_gpus,  # noqa: F401
                        emulator)
 from launched import needs_mpi
 
+pytestmark = pytest.mark.as_written
+
 TIMEOUT = 2000
 # A node, a rank, an operator, or what else a device does.
 PLACE = (r"instruction \d+ \([^)]+\), rank [01], "

@@ -8,6 +8,8 @@ import pytest
 from conftest import assert_close, load, model
 from cuda_test import (DEVICE, EMULATOR, GPU, HAS_CONVOLUTIONS, emulator)
 
+pytestmark = pytest.mark.as_written
+
 FALLBACK = "generated code does (\\d+) nn.conv, for which cuDNN has no engine"
 
 

@@ -12,7 +12,7 @@ from cuda_test import (DEVICE, HAS_NCCL, _needs_emulator,  # noqa: F401
 from programs_test import batch, forward, program
 
 __all__ = ["program"]
-pytestmark = pytest.mark.usefixtures("needs_products")
+pytestmark = [pytest.mark.as_written, pytest.mark.usefixtures("needs_products")]
 GRAPH = r"device (\d): from the second run on, (\d+) tasks of the device are one"
 NO_GRAPH = r"device (\d): no graph: the host takes part in (.*)"
 

@@ -16,6 +16,8 @@ from loop_programs import (NESTED, STEPS, jacobi, jacobi_tensors, lstm,
                            run_nested)
 from written_programs import write_program
 
+pytestmark = pytest.mark.as_written
+
 
 @pytest.fixture
 def compile_loops(divisi):

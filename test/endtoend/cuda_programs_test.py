@@ -15,6 +15,8 @@ from quantized_models import MODELS as QUANTIZED
 from share import sample_size
 from train_steps import Step
 
+pytestmark = pytest.mark.as_written
+
 __all__ = ["program"]
 DEVICES = [1, 2, 4]
 # Runs of a process, of which each is another interleaving.

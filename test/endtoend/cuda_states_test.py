@@ -22,6 +22,8 @@ from train_runs import BATCH as BATCH_OF_STEP
 from train_runs import (checkpoints, compile_classifier, losses, safetensors,
                         samples, save_classifier, state, train, write_data)
 
+pytestmark = pytest.mark.as_written
+
 __all__ = ["program"]
 ROOT = Path(__file__).resolve().parents[2]
 CACHE_SHAPE = (BATCH, HEADS, LENGTH, DEPTH)

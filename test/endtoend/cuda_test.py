@@ -13,6 +13,8 @@ import pytest
 from conftest import assert_close, load, model
 from share import drawn, is_sweep, sample_size
 
+pytestmark = pytest.mark.as_written
+
 DEVICE = 9
 MODELS = ["gpt2", "bert", "llama", "vit", "t5", "resnet", "segformer"]
 PLANS = {

@@ -10,6 +10,8 @@ from conftest import load
 from files_test import FLAGS, make_model, shell
 from written_programs import write_program
 
+pytestmark = pytest.mark.as_written
+
 USAGE, FILES, CONTENT = 2, 3, 4
 SECRET = b"a secret of somebody else: 0123456789abcdef0123456789abcdef" * 80
 PROGRAM = """

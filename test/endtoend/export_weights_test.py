@@ -10,6 +10,8 @@ from onnx import numpy_helper
 from train_runs import (BATCH, compile_classifier, order, safetensors,
                         save_classifier, state, train, write_data)
 
+pytestmark = pytest.mark.as_written
+
 USAGE, CONTENT, UNSUPPORTED = 2, 4, 5
 
 

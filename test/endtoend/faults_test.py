@@ -18,7 +18,7 @@ from conftest import PROGRAM
 from launched import (PATIENT, PROCESSES, TIMEOUT, Run, mlp,  # noqa: F401
                       needs_mpi, processes_below)
 
-pytestmark = needs_mpi
+pytestmark = [pytest.mark.as_written, needs_mpi]
 
 MOMENTS = 20
 

@@ -13,6 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from train_steps import Step
 from written_programs import write_program
 
+pytestmark = pytest.mark.as_written
+
 MODELS = ["gpt2", "bert", "llama", "t5", "vit", "resnet", "segformer"]
 PLANS = {
     "one": ["--devices", 1],

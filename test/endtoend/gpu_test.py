@@ -26,8 +26,8 @@ def capabilities():
 
 GPUS = sorted(capabilities(), key=lambda name: int(name[3:]))
 DEVICES = {"one": 1, "found": 2, "four": 4, "uneven": 3}
-pytestmark = pytest.mark.skipif(
-    not GPUS, reason="nvidia-smi lists no GPU: nothing of this was run")
+pytestmark = [pytest.mark.as_written, pytest.mark.skipif(
+    not GPUS, reason="nvidia-smi lists no GPU: nothing of this was run")]
 
 
 @pytest.fixture

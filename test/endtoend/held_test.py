@@ -21,6 +21,8 @@ from conftest import PROGRAM
 from onnx import TensorProto, helper, numpy_helper
 from share import is_sweep
 
+pytestmark = pytest.mark.as_written
+
 TOLERANCE = 0.05
 RUNNER = "divisi-run"  # what the program becomes
 

@@ -7,6 +7,8 @@ import pytest
 from conftest import model
 from trained_models import Trained
 
+pytestmark = pytest.mark.as_written
+
 LAUNCH = 2000
 H100, ASSUMED = 5.54e10, 2.5e10  # as docs/rationale-cost.md states
 

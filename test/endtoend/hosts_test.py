@@ -17,7 +17,7 @@ from conftest import PROGRAM, load
 from launched import (BEGUN, needs_mpi, rank_of, under_mpirun,
                       wait_for_work)
 
-pytestmark = needs_mpi
+pytestmark = [pytest.mark.as_written, needs_mpi]
 
 ADDRESSES = ("10.77.0.1", "10.77.0.2")
 RATE = "400mbit"

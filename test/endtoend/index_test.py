@@ -6,6 +6,8 @@ from bad_models import save, value
 from conftest import load
 from onnx import TensorProto, helper, numpy_helper
 
+pytestmark = pytest.mark.as_written
+
 CONTENT = 4
 I64 = TensorProto.INT64
 ROWS, WIDTH = 12, 8

@@ -8,6 +8,8 @@ import pytest
 from conftest import PROGRAM
 from onnx import helper, numpy_helper
 
+pytestmark = pytest.mark.as_written
+
 USAGE, FILES, CONTENT, DIFFERS = 2, 3, 4, 8
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = 10 * A + 1

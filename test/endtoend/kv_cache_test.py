@@ -10,6 +10,8 @@ import pytest
 from conftest import assert_close, load
 from written_programs import write_program
 
+pytestmark = pytest.mark.as_written
+
 BATCH, HEADS, LENGTH, DEPTH, WIDTH = 2, 12, 6, 4, 16
 CACHE = 4 * BATCH * HEADS * LENGTH * DEPTH
 SPLITS = {"batch": "[x, *, *, *]", "heads": "[*, x, *, *]",

@@ -7,7 +7,6 @@ import pytest
 from bad_input_test import fails
 from conftest import ROOT
 from prove_test import DIFFERS, texts_of, verdicts
-from share import is_sweep
 
 INVALID = 4
 LEMMAS = texts_of([ROOT / "test/Prove/Inputs/lemmas.rules"])
@@ -61,18 +60,25 @@ def proves(divisi, *rules, exits=0):
     return verdicts(divisi, "r.rules", exits=exits)
 
 
+@pytest.mark.whole
 def test_lemmas_are_needed_and_used(divisi):
     said = proves(divisi, *LEMMAS.values())["gather-of-gelu"]
     assert said["standing"] == "proved"
     assert said["axioms"] == ["gather-of-reversed", "gelu-of-half"]
-    if is_sweep(): # the prover looks long for what there is not
-        without = re.sub(r"\n  by .*", "", BOTH)
-        said = proves(divisi, GELU, GATHER, without, exits=DIFFERS)
-        assert said["gather-of-gelu"]["standing"] == "refused"
-    # One rule, with what it rests on.
-    divisi.path("r.rules").write_text("\n".join([TWICE, *LEMMAS.values()]))
-    said = verdicts(divisi, "r.rules", "--rule", "gather-of-gelu")
-    assert list(said) == list(LEMMAS)
+    # The prover looks long for what there is not.
+    without = re.sub(r"\n  by .*", "", BOTH)
+    said = proves(divisi, GELU, GATHER, without, exits=DIFFERS)
+    assert said["gather-of-gelu"]["standing"] == "refused"
+
+
+def test_one_rule_is_proved_with_what_it_rests_on(divisi):
+    other = TWICE.replace("rule twice", "rule other")
+    thrice = TWICE.replace("rule twice", "rule rests").replace(
+        "bit-exact", "bit-exact\n  by twice")
+    divisi.path("r.rules").write_text("\n".join([other, TWICE, thrice]))
+    said = verdicts(divisi, "r.rules", "--rule", "rests")
+    assert list(said) == ["twice", "rests"]
+    assert said["rests"]["standing"] == "proved"
 
 
 def test_lemma_has_to_be_proved(divisi):
@@ -84,14 +90,19 @@ def test_lemma_has_to_be_proved(divisi):
     assert said["false"]["gate"] == "values"
     assert said["other"]["gate"] == "proof"
     assert said["other"]["reason"] == "its lemma 'false' is not proved"
+
+
+@pytest.mark.whole
+def test_lemma_has_to_be_proved_at_all_ranks(divisi):
+    other = TWICE.replace("rule twice", "rule other")
     partly = MORE_DIMS.replace("DIMS", "1")
-    other = other.replace("bit-exact\n  by false",
-                          "reassociates\n  by of-more-dims")
+    other = other.replace("bit-exact", "reassociates\n  by of-more-dims")
     said = proves(divisi, partly, other, exits=DIFFERS)["other"]
     assert said["reason"] == ("its lemma 'of-more-dims' is proved only where "
                               "rank(s) <= 3; say that in it, too")
 
 
+@pytest.mark.whole
 def test_exact_rules_use_exact_lemmas_alone(divisi):
     said = proves(divisi, TWICE, ZEROS, exits=DIFFERS)
     assert said["twice"]["standing"] == "proved"
@@ -128,6 +139,7 @@ def test_what_is_no_lemma(divisi, name):
     fails(divisi, INVALID, "prove", "r.rules", because=because)
 
 
+@pytest.mark.whole
 def test_proved_at_some_ranks(divisi):
     said = proves(divisi, MORE_DIMS.replace("DIMS", "1"))["of-more-dims"]
     assert said["standing"] == "proved" and said["where"] == "rank(s) <= 3"
@@ -136,9 +148,7 @@ def test_proved_at_some_ranks(divisi):
     assert "of-more-dims: proved where rank(s) <= 3, equal at " in out
     record = divisi.path("record").read_text()
     assert record.endswith(" at s=0 s=1 s=2 s=3\n"), record
-    if is_sweep():
-        # What holds of few ranks says nothing of the others.
-        said = proves(divisi, MORE_DIMS.replace("DIMS", "1, 1, 1"),
-                      exits=DIFFERS)
-        assert "; it is proved with 'where rank(s) <= 1'" in said[
-            "of-more-dims"]["reason"]
+    # What holds of few ranks says nothing of the others.
+    said = proves(divisi, MORE_DIMS.replace("DIMS", "1, 1, 1"), exits=DIFFERS)
+    assert "; it is proved with 'where rank(s) <= 1'" in said[
+        "of-more-dims"]["reason"]

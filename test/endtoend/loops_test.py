@@ -79,6 +79,7 @@ def test_loops_in_loops_and_branches(compute, count, condition):
         assert np.array_equal(got["y"], run_nested(count, condition)["y"])
 
 
+@pytest.mark.sample(least=2)
 @pytest.mark.parametrize("devices", DEVICES)
 def test_random_plans(divisi, devices):
     w, tensors = nested_tensors(5, True)

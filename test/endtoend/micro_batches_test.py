@@ -11,6 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 from train_test import package
 from trained_models import Trained
 
+pytestmark = pytest.mark.as_written
+
 USAGE, CONTENT, INFEASIBLE = 2, 4, 6
 ROWS = 8
 # Gradients and halves of activations travel slowly: stages pay.

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from conftest import HEADER, load, model
 
+pytestmark = pytest.mark.as_written
+
 FILE, CONTENT, VERSION = 3, 4, 10
 MODELS = ["gpt2", "bert", "llama", "vit", "t5"]
 PLANS = {

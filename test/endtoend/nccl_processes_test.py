@@ -17,7 +17,7 @@ from launched import PATIENT, SLACK, needs_mpi, under_mpirun, under_torchrun
 from loop_programs import lstm, lstm_tensors, run_lstm
 from nccl_test import MEGATRON, TIMEOUT, compile_for_gpus, run
 
-pytestmark = [needs_mpi, pytest.mark.skipif(
+pytestmark = [pytest.mark.as_written, needs_mpi, pytest.mark.skipif(
     not HAS_NCCL, reason="the build found no nccl.h")]
 
 

@@ -18,8 +18,8 @@ TIMEOUT = 1500  # ms
 # In which layers meet in sums, and batches need not.
 MEGATRON = ["--devices", 2, "--tensor-parallel-size", 2]
 
-pytestmark = pytest.mark.skipif(
-    not HAS_NCCL, reason="the build found no nccl.h")
+pytestmark = [pytest.mark.as_written, pytest.mark.skipif(
+    not HAS_NCCL, reason="the build found no nccl.h")]
 
 
 def compile_for_gpus(divisi, name, plan, *flags):

@@ -10,6 +10,8 @@ from conftest import load
 from micro_batches_test import TRAIN, graph, machine, trials_of
 from trained_models import Trained
 
+pytestmark = pytest.mark.as_written
+
 USAGE = 2
 ROWS, WIDTH, LAYERS = 64, 256, 6
 ALL = 1000000000  # bytes of a device that do not limit anything

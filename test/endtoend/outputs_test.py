@@ -13,6 +13,8 @@ import pytest
 from conftest import PROGRAM, ROOT
 from files_test import make_model
 
+pytestmark = pytest.mark.as_written
+
 USAGE, FILES = 2, 3
 PROBLEM = ROOT / "test" / "Search" / "data" / "example.json"
 

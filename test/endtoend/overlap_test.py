@@ -11,6 +11,8 @@ from conftest import BUILD, ROOT, load, model
 from share import is_sweep, sample
 from train_steps import Step
 
+pytestmark = pytest.mark.as_written
+
 MODELS = ["bert", "gpt2", "llama", "resnet", "segformer", "t5", "vit"]
 DEVICES = [2, 3, 4]
 # What the search finds, and plans that convert much.
@@ -66,6 +68,7 @@ def run_both(divisi, plan, inputs, *data):
     return entry["hidden"]
 
 
+@pytest.mark.sample(least=3)
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_are_equal_bit_by_bit(divisi, name, capsys):
     m, hidden = model(name), 0
@@ -190,6 +193,7 @@ def test_without_overlap_the_order_is_that_of_partition(divisi):
     assert "overlap" not in texts["lower"]
 
 
+@pytest.mark.sample(first=True)
 @pytest.mark.parametrize("batch, width, layers",
                          [(256, 256, 4), (16, 128, 8), (48, 24, 6)])
 def test_the_memory_limit_is_kept(divisi, batch, width, layers):

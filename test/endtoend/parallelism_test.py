@@ -8,6 +8,8 @@ import pytest
 from conftest import model
 from written_programs import write_program
 
+pytestmark = pytest.mark.as_written
+
 TRAIN = ("--train", "--loss", "cross_entropy", "--optimizer", "adamw", "--lr",
          "1e-3", "--devices", 4)
 

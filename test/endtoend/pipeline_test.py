@@ -10,6 +10,9 @@ from conftest import ROOT, assert_close, load, model
 from onnx import TensorProto, helper, numpy_helper
 from train_test import check_steps, package
 from trained_models import EXPECTED, Trained
+from wide_models import wide_layers
+
+pytestmark = pytest.mark.as_written
 
 USAGE, CONTENT, INFEASIBLE = 2, 4, 6
 NAMES = ["gpt2", "t5", "resnet", "bert", "llama", "vit", "segformer"]
@@ -340,25 +343,6 @@ def test_the_number_of_stages_is_searched(divisi):
 MIXED = ROOT / "test" / "endtoend" / "Inputs" / "a100-v100.yaml"
 
 
-def wide_layers(count, width):
-    """So many products of 1,024 rows, each with a weight of its own."""
-    random = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(random.standard_normal(
-        (width, width)).astype(np.float32) / width ** 0.5, f"w{i}")
-        for i in range(count)]
-    nodes = [helper.make_node(kind, inputs, [output], name=f"/l{i}/{kind}")
-             for i in range(count)
-             for kind, inputs, output in (
-                 ("MatMul", [f"h{i}", f"w{i}"], f"p{i}"),
-                 ("Relu", [f"p{i}"], f"h{i + 1}"))]
-    value = (helper.make_tensor_value_info(name, TensorProto.FLOAT,
-                                           (1024, width))
-             for name in ("h0", f"h{count}"))
-    return helper.make_model(helper.make_graph(
-        nodes, "wide", [next(value)], [next(value)], weights),
-        opset_imports=[helper.make_opsetid("", 17)])
-
-
 def test_slow_devices_get_fewer_layers(divisi):
     """A stage of V100s beside one of A100s: faster than the A100s alone."""
     onnx.save(wide_layers(24, 2048), divisi.path("m.onnx"))
@@ -368,8 +352,7 @@ def test_slow_devices_get_fewer_layers(divisi):
             "both": pipeline(2, 16)}.items():
         divisi("plan", "m.onnx", "--cluster", MIXED, *flags, "--rewrite", "off",
                "-o", "p.mlir")
-        [entry] = json.loads(divisi("simulate", "p.mlir", "--data", "m.onnx",
-                                    "--json").out)["entries"]
+        [entry] = json.loads(divisi("simulate", "p.mlir", "--json").out)["entries"]
         times[name] = entry["nanoseconds"]
     text = divisi.path("p.mlir").read_text()
     counts = stages_of(text)

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from conftest import load, model
 
+pytestmark = pytest.mark.as_written
+
 MODELS = ["gpt2", "bert", "llama", "t5", "vit", "resnet", "segformer"]
 # What weights become: half, but for those of the first products, which stay
 # f32 and have an eighth at most.
 HALVED = 0.5 + 0.5 / 8
 
 
-@pytest.mark.sample("name", ("devices", "precision"))
+@pytest.mark.sample("devices", "precision")
 @pytest.mark.parametrize("precision", ["bf16", "f16"])
 @pytest.mark.parametrize("devices", [1, 3, 4])
 @pytest.mark.parametrize("name", MODELS)

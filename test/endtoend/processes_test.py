@@ -24,7 +24,7 @@ from written_programs import write_program
 PROGRAMS = Path(__file__).parent / "Inputs"
 COUNTS = [2, 3, 4, 8]
 
-pytestmark = needs_mpi
+pytestmark = [pytest.mark.as_written, needs_mpi]
 
 
 def assert_same_everywhere(divisi, inputs, counts, *options, file="m.divisi"):

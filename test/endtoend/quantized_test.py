@@ -9,6 +9,8 @@ from conftest import load
 from onnx.reference import ReferenceEvaluator
 from quantized_models import MODELS
 
+pytestmark = pytest.mark.as_written
+
 PLANS = {
     "one": ["--devices", 1],
     "found": ["--devices", 3],

@@ -6,6 +6,8 @@ import pytest
 from conftest import load
 from cuda_test import EMULATOR, GPU, emulator
 
+pytestmark = pytest.mark.as_written
+
 ROWS, INNER, COLUMNS = 64, 32, 48
 
 

@@ -12,6 +12,8 @@ from onnxruntime.quantization import (CalibrationDataReader, QuantFormat,
                                       QuantType, quantize_dynamic,
                                       quantize_static)
 
+pytestmark = pytest.mark.as_written
+
 STORED = Path(__file__).resolve().parents[1] / "models"
 DEVICES = (1, 2, 4)
 # Rows of 5 words: whole, and with padding behind the second.

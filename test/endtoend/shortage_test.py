@@ -16,7 +16,7 @@ import pytest
 from conftest import BUILD
 from launched import PATIENT, Run, mlp, needs_mpi, wait_for_work  # noqa: F401
 
-pytestmark = needs_mpi
+pytestmark = [pytest.mark.as_written, needs_mpi]
 
 FAILING = BUILD / "test" / "endtoend" / "libfailing-primitive.so"
 

@@ -12,6 +12,8 @@ import runtime_models
 from conftest import assert_close, load
 from onnx import TensorProto, helper, numpy_helper
 
+pytestmark = pytest.mark.as_written
+
 BATCH, HEADS, LENGTH, DEPTH, STEPS = 2, 4, 8, 8, 6
 WIDTH = HEADS * DEPTH
 DIFFERS = 8

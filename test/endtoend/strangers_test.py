@@ -25,7 +25,7 @@ SLACK = 15
 # What a server of PMIx has for itself, and for some connections.
 MEMORY = 200 << 20
 
-pytestmark = [needs_mpi, pytest.mark.skipif(
+pytestmark = [pytest.mark.as_written, needs_mpi, pytest.mark.skipif(
     not PLUGIN.exists(), reason="there is no PMIx here (Debian: libpmix-dev)")]
 
 

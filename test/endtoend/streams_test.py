@@ -7,6 +7,8 @@ import pytest
 from conftest import PROGRAM, load
 from launched import needs_mpi
 
+pytestmark = pytest.mark.as_written
+
 # How a shell says that nobody takes what is written there.
 NOWHERE = ["/dev/full", "&-"]
 LAUNCH = pytest.param(("--launch", 2), marks=needs_mpi, id="processes")

@@ -19,7 +19,7 @@ from torchrun_test import PLUGIN, nothing_is_left  # noqa: F401
 
 TIMEOUT = 3000
 
-pytestmark = [needs_mpi, pytest.mark.skipif(
+pytestmark = [pytest.mark.as_written, needs_mpi, pytest.mark.skipif(
     not PLUGIN.exists(), reason="there is no PMIx here (Debian: libpmix-dev)")]
 
 

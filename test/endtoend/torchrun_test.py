@@ -21,7 +21,7 @@ from launched import (PROCESSES, Run, mlp, needs_mpi,  # noqa: F401
 
 PLUGIN = BUILD / "lib" / "libdivisi_pmix.so"
 
-pytestmark = [needs_mpi, pytest.mark.skipif(
+pytestmark = [pytest.mark.as_written, needs_mpi, pytest.mark.skipif(
     not PLUGIN.exists(), reason="there is no PMIx here (Debian: libpmix-dev)")]
 
 

@@ -12,6 +12,8 @@ from share import is_sweep
 sys.path.insert(0, str(ROOT / "python"))
 import divisi as package  # noqa: E402
 
+pytestmark = pytest.mark.as_written
+
 USAGE = 2
 STEP = ("--train", "--loss", "cross_entropy", "--optimizer", "adamw", "--lr",
         0.001)

@@ -10,6 +10,8 @@ from share import is_sweep
 from train_runs import (BATCH, checkpoints, compile_classifier, losses, order,
                         samples, save_identity, state, train, write_data)
 
+pytestmark = pytest.mark.as_written
+
 USAGE, FILES, CONTENT = 2, 3, 4
 
 

@@ -13,6 +13,8 @@ from conftest import assert_close, load
 from plan_text import Plan
 from train_steps import Step
 
+pytestmark = pytest.mark.as_written
+
 DEVICES = 4
 # Of three matrices with two states each, 9 MiB, the states would fill this
 # alone.
