@@ -63,13 +63,14 @@ def simulated(plan):
 class Plan:
     """What the planner makes of a model under constraints."""
 
-    def __init__(self, model, cluster, constraints, folder, seconds=None):
+    def __init__(self, model, cluster, constraints, folder, seconds=None,
+                 step=STEP):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         target = folder / "plan.mlir"
         self.nanoseconds = None
         try:
             done = subprocess.run(
-                [peers.PROGRAM, "plan", model, *STEP, "--cluster", cluster,
+                [peers.PROGRAM, "plan", model, *step, "--cluster", cluster,
                  *constraints, "-o", target], capture_output=True, text=True,
                 timeout=seconds)
             self.code, self.said = done.returncode, done.stderr

@@ -2,10 +2,12 @@
 """Compares predicted with published throughputs of training steps.
 
     python bench/training/published.py [--only NAME,...] [--seconds N]
+    python bench/training/published.py --list alpa [--free]
 
-Each line of published.txt is planned with its degrees of parallelism as
-constraints. Says its predicted TFLOP/s, how far that is from what was published,
-and whether both put the lines in one order. Markdown to stdout.
+Each line of published.txt, or of alpa.txt, is planned with its degrees of
+parallelism, or stages, as constraints; --free leaves the stages of alpa.txt to the
+planner. Says its predicted TFLOP/s, how far that is from what was published, and
+whether both put the lines in one order. Markdown to stdout.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import alpa
 import plans
 import report
 
@@ -42,6 +45,7 @@ class Published:
     micro: int
     batch: int
     teraflops: float
+    step = plans.STEP
 
     @staticmethod
     def parse(line):
@@ -51,6 +55,9 @@ class Published:
 
     def devices(self):
         return int(self.cluster.split(":")[1])
+
+    def how(self):
+        return f"{self.tensor} x {self.pipeline} x {self.data()}"
 
     def data(self):
         return self.devices() // (self.tensor * self.pipeline)
@@ -86,6 +93,10 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", metavar="NAME,...",
                         type=lambda text: text.split(","))
+    parser.add_argument("--list", choices=["megatron", "alpa"],
+                        default="megatron")
+    parser.add_argument("--free", action="store_true",
+                        help="stages of alpa.txt are the planner's")
     parser.add_argument("--seconds", type=float, metavar="N",
                         help="leave out what takes longer to plan")
     return parser.parse_args()
@@ -97,22 +108,29 @@ def row_of(one, folder, seconds):
     path.mkdir()
     model = plans.Model(one.model(), path).of_batch(
         one.batch // one.batches())
-    plan = plans.Plan(model, one.cluster, one.constraints(), path, seconds)
-    start = [one.name, one.source, one.cluster,
-             f"{one.tensor} x {one.pipeline} x {one.data()}",
-             f"{one.teraflops:.0f}"]
+    plan = plans.Plan(model, one.cluster, one.constraints(), path, seconds,
+                      one.step)
+    start = [one.name, one.source, one.cluster, one.how(),
+             f"{one.teraflops:.3g}"]
     cpu = f"{plan.cpu_seconds:.0f}"
     if plan.nanoseconds is None:
         return [*start, "no plan", "", "", cpu, plan.why()], None
     found = one.flops() / plan.nanoseconds / 1e3 / one.devices()
-    return [*start, f"{found:.0f}", f"{found / one.teraflops - 1:+.0%}",
+    return [*start, f"{found:.3g}", f"{found / one.teraflops - 1:+.0%}",
             f"{plan.bytes / 2**30:.1f}", cpu, ""], (found, one.teraflops)
+
+
+def lines_of(arguments):
+    if arguments.list == "alpa":
+        return [alpa.Published.parse(line, arguments.free)
+                for line in plans.lines_of(HERE / "alpa.txt")]
+    return [Published.parse(line)
+            for line in plans.lines_of(HERE / "published.txt")]
 
 
 def main():
     arguments = parse()
-    every = [Published.parse(line)
-             for line in plans.lines_of(HERE / "published.txt")]
+    every = lines_of(arguments)
     only = arguments.only or [one.name for one in every]
     rows, pairs = [], []
     with tempfile.TemporaryDirectory() as name:
@@ -122,8 +140,9 @@ def main():
                 print(*row, file=sys.stderr)
                 rows.append(row)
                 pairs += [pair] if pair else []
-    print(report.table(["model", "source", "cluster", "tensor x pipeline x data",
-                        "TFLOP/s", "predicted", "error", "GiB", "CPU s", ""],
+    print(report.table(["model", "source", "cluster",
+                        "devices of stages" if arguments.list == "alpa" else
+                        "tensor x pipeline x data", "TFLOP/s", "predicted", "error", "GiB", "CPU s", ""],
                        rows))
     if len(pairs) > 1:
         errors = [abs(found / given - 1) for found, given in pairs]
