@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Compiler/Compilation.h"
+#include "PlanMeter.h"
 #include "divisi/Plan/PlanRecord.h"
 
 using namespace mlir;
@@ -31,6 +31,9 @@ Compilation::memoryAsRun(bool overlap) {
 }
 
 void Compilation::keepOrder(Stage next) {
+  if (next == Stage::Partition) {
+    meter().forgetModules(); // plans are measured no more
+  }
   if (next == Stage::Schedule && options_.overlap && options_.report) {
     inOrder_ = cast<ModuleOp>((*module_)->clone());
   }

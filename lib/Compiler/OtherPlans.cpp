@@ -43,10 +43,12 @@ Status Compilation::replan(llvm::ArrayRef<std::string> keep) {
 
 /// What `@init` computes is not shared: one of the two may be rewritten.
 std::unique_ptr<Compilation> Compilation::copy() {
+  meter(); // one for all copies
   auto other = std::make_unique<Compilation>(
       options_, cast<ModuleOp>((*module_)->clone()), stage_, store_);
   other->options_.emit.derived.reset();
   other->context_ = context_;
+  other->meter_ = meter_;
   other->isModel_ = isModel_;
   other->isTrained_ = isTrained_;
   other->isImported_ = isImported_;

@@ -12,17 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PlanMeter.h"
 #include "dialects/NN/Bodies.h"
-#include "divisi/Compiler/Compilation.h"
-#include "divisi/Cost/ScheduleRecord.h"
-#include "divisi/Plan/FewBatches.h"
 #include "divisi/Profile/HostProcessor.h"
-#include "divisi/runtime/code/GridTarget.h"
-#include "passes/Lower/Passes.h"
-#include "passes/Partition/Passes.h"
-#include "passes/Schedule/Passes.h"
-
-#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -45,10 +37,9 @@ Status Compilation::addMemory(Report &report) {
   return Status();
 }
 
-/// Of `module` at Stage::Lower, or of a copy that goes through `stages`.
+/// Of `module` at Stage::Lower.
 Expected<std::vector<DeviceMemory>>
-Compilation::memoryOfRanks(ModuleOp module,
-                           std::function<void(OpPassManager &)> stages) {
+Compilation::memoryOfRanks(ModuleOp module) {
   Expected<Cluster> machine = cluster();
   if (!machine) {
     return machine.status();
@@ -56,8 +47,7 @@ Compilation::memoryOfRanks(ModuleOp module,
   return estimateMemory(module, {.cluster = *machine,
                                  .limit = options_.plan.memoryLimit,
                                  .countsKernels = runsKernelsOf(*machine),
-                                 .device = options_.device.backend,
-                                 .stages = std::move(stages)});
+                                 .device = options_.device.backend});
 }
 
 Expected<std::vector<DeviceMemory>> Compilation::memory() {
@@ -68,43 +58,16 @@ Expected<std::vector<DeviceMemory>> Compilation::memory() {
   return fullestOf(*ranks);
 }
 
-/// Of a pipeline that is lowered with `batches` of its micro-batches; 0: all.
-Expected<std::vector<DeviceMemory>>
-Compilation::memoryOfBatches(ModuleOp planned, bool overlap, int64_t batches) {
-  return memoryOfRanks(planned, [&](OpPassManager &passes) {
-    buildPartitionPipeline(passes, {.proves = false, .mostBatches = batches});
-    buildSchedulePipeline(passes, overlap, options_.fuse, /*proves=*/false);
-    LowerOptions lower = lowerOptions();
-    lower.proves = false;
-    std::string &target = lower.device.codeTarget;
-    target = std::string(rt::ptxOf(target)); // nobody runs it
-    buildLowerPipeline(passes, lower);
-  });
-}
-
-std::optional<std::vector<DeviceMemory>>
-Compilation::memoryOfPlan(ModuleOp planned, bool overlap) {
-  std::optional<FewBatches> few = FewBatches::of(planned);
-  if (few && !few->tellsMemory()) {
-    few.reset();
+Compilation::PlanMeter &Compilation::meter() {
+  if (!meter_) {
+    meter_ = std::make_shared<PlanMeter>();
   }
-  auto ranks = memoryOfBatches(planned, overlap, few ? few->more() : 0);
-  if (ranks && few && few->growsMemory()) {
-    auto fewer = memoryOfBatches(planned, overlap, few->fewer());
-    if (!fewer) {
-      return std::nullopt;
-    }
-    for (auto [some, all] : llvm::zip_equal(*fewer, *ranks)) {
-      all.held.arena = few->bytes(some.held.arena, all.held.arena);
-      all.held.device = few->bytes(some.held.device, all.held.device);
-    }
-  }
-  return ranks ? std::optional(fullestOf(*ranks)) : std::nullopt;
+  return *meter_;
 }
 
 std::optional<std::vector<DeviceMemory>>
 Compilation::memoryOfPlan(bool overlap) {
-  return memoryOfPlan(*module_, overlap);
+  return meter().memory(*this, *module_, overlap);
 }
 
 /// `weights 12, arena 7, …`, in bytes.
@@ -125,23 +88,6 @@ static std::string partsOf(const rt::RankMemory &held) {
   return text;
 }
 
-/// What all entries take together, of a pipeline with `batches` of its
-/// micro-batches; 0: all.
-std::optional<int64_t> Compilation::timeOfBatches(ModuleOp planned,
-                                                  int64_t batches) {
-  ScopedDiagnosticHandler quiet(planned.getContext(),
-                                [](Diagnostic &) { return success(); });
-  PassManager passes(planned.getContext());
-  passes.enableVerifier(false);
-  buildPartitionPipeline(passes, {.proves = false, .mostBatches = batches});
-  buildSchedulePipeline(passes, options_.overlap, options_.fuse,
-                        /*proves=*/false);
-  if (failed(passes.run(planned))) {
-    return std::nullopt;
-  }
-  return scheduledTime(planned);
-}
-
 /// What bodies hide is not known by run.
 std::optional<int64_t> Compilation::timeOfPlan(ModuleOp planned) {
   bool hasLoops =
@@ -150,15 +96,7 @@ std::optional<int64_t> Compilation::timeOfPlan(ModuleOp planned) {
   if (hasLoops) {
     return std::nullopt;
   }
-  std::optional<FewBatches> few = FewBatches::of(planned);
-  if (!few) {
-    return timeOfBatches(planned, 0);
-  }
-  OwningOpRef<ModuleOp> copy = planned.clone();
-  std::optional<int64_t> fewer = timeOfBatches(*copy, few->fewer());
-  std::optional<int64_t> more = timeOfBatches(planned, few->more());
-  return fewer && more ? std::optional(few->nanoseconds(*fewer, *more))
-                       : std::nullopt;
+  return meter().time(*this, planned);
 }
 
 Status Compilation::planToFit() {
@@ -171,7 +109,7 @@ Status Compilation::planToFit() {
   if (options_.report) {
     plan.measure = [this](ModuleOp planned) {
       std::vector<HeldMemory> kinds;
-      if (auto held = memoryOfPlan(planned, /*overlap=*/false)) {
+      if (auto held = meter().memory(*this, planned, /*overlap=*/false)) {
         for (const auto &[kind, limit, memory] : *held) {
           kinds.push_back({kind, limit, memory.limited(), partsOf(memory)});
         }

@@ -331,11 +331,18 @@ static Ordered orderBySize(Placer &placer, std::span<const int64_t> sizes,
   return best;
 }
 
-/// The better of that and of the best of the first orders, improved.
+/// The better of that and of the best of the first orders, improved; the first
+/// of these that needs no more than `enough`.
 static ArenaPlan search(std::span<const ArenaBlock> blocks,
-                        std::span<const int64_t> sizes, int64_t lowerBound) {
+                        std::span<const int64_t> sizes, int64_t lowerBound,
+                        int64_t enough) {
   Placer placer(blocks, sizes);
   std::vector<std::vector<size_t>> orders = firstOrders(blocks, sizes);
+  for (size_t i = 0; enough >= lowerBound && i < orders.size(); ++i) {
+    if (ArenaPlan plan = placer.place(orders[i]); plan.bytes <= enough) {
+      return plan;
+    }
+  }
   Ordered coarse = orderBySize(placer, sizes, lowerBound, orders.front());
   std::optional<Ordered> best;
   for (std::vector<size_t> &order : orders) {
@@ -371,7 +378,7 @@ std::optional<int64_t> divisi::leastArena(std::span<const ArenaBlock> blocks,
 }
 
 std::optional<ArenaPlan> divisi::planArena(std::span<const ArenaBlock> blocks,
-                                           int64_t alignment) {
+                                           int64_t alignment, int64_t enough) {
   std::optional<std::vector<int64_t>> sizes = paddedSizes(blocks, alignment);
   // The sum bounds every offset, which therefore cannot overflow.
   std::optional<int64_t> largest =
@@ -379,7 +386,7 @@ std::optional<ArenaPlan> divisi::planArena(std::span<const ArenaBlock> blocks,
   if (!largest) {
     return std::nullopt;
   }
-  ArenaPlan plan = search(blocks, *sizes, *largest);
+  ArenaPlan plan = search(blocks, *sizes, *largest, enough);
   plan.lowerBound = *largest;
   return plan;
 }

@@ -95,6 +95,10 @@ static int64_t operatorsOfAll(func::FuncOp entry) {
 /// So many are scheduled within seconds.
 static constexpr int64_t kMostOperators = 100'000;
 
+/// Where each further micro-batch changes the time by as much, so many are
+/// enough to tell it.
+static constexpr size_t kFewer = 4;
+
 std::optional<FewBatches> FewBatches::of(ModuleOp module) {
   func::FuncOp entry = pipelineIn(module);
   Expected<Cluster> cluster = getCluster(module);
@@ -122,6 +126,11 @@ std::optional<FewBatches> FewBatches::of(ModuleOp module) {
   few.all_ = int64_t(all);
   few.fewer_ = int64_t(fewer);
   few.more_ = int64_t(2 * fewer);
+  bool isSteady = period == 1 && schedule.name != "gpipe";
+  if (isSteady) { // each further one takes as long, and keeps no more
+    size_t others = std::max(kFewer, stages / 2);
+    few.more_ = std::min(few.more_, int64_t(fewer + others));
+  }
   if (few.fewer_ + few.more_ >= few.all_) {
     return std::nullopt;
   }

@@ -15,8 +15,9 @@ using namespace mlir;
 namespace divisi::plan {
 
 /// Whether there are plans for all stages, with the one that is looked at.
-bool PlanMeasurer::isWhole(const StageShare &share) const {
-  return llvm::all_of(options_.stageDevices, [&](int64_t devices) {
+static bool isWhole(const PlanOptions &options) {
+  const StageShare &share = options.share;
+  return llvm::all_of(options.stageDevices, [&](int64_t devices) {
     return share.devices == 0 || devices == share.devices ||
            llvm::any_of(share.others, [&](const SizedPlan &plan) {
              return plan.devices == devices;
@@ -24,13 +25,33 @@ bool PlanMeasurer::isWhole(const StageShare &share) const {
   });
 }
 
+OwningOpRef<ModuleOp> onStages(OwningOpRef<ModuleOp> planned,
+                               const PlanOptions &options) {
+  if (options.pipelineStages == 1) {
+    return planned;
+  }
+  if (!isWhole(options)) {
+    return nullptr;
+  }
+  const StageShare &share = options.share;
+  std::vector<SizedPlan> plans = share.others;
+  OwningOpRef<ModuleOp> own;
+  if (share.devices > 0) {
+    own = std::move(planned);
+    planned = cast<ModuleOp>((*own)->clone());
+    plans.push_back({share.devices, *own});
+  }
+  return placeStages(*planned, pipelineOf(options), plans).isOk()
+             ? std::move(planned)
+             : nullptr;
+}
+
 /// The module with that plan; null if it cannot have it.
 OwningOpRef<ModuleOp>
 PlanMeasurer::planned(const PlanningInputs &inputs,
                       const PlanningProblem &planning,
                       const std::vector<uint32_t> &assignment) const {
-  const StageShare &share = options_.share;
-  if (!isWhole(share)) {
+  if (!isWhole(options_)) {
     return nullptr;
   }
   ModuleOp module = module_;
@@ -47,19 +68,7 @@ PlanMeasurer::planned(const PlanningInputs &inputs,
   }
   setCluster(*copy, inputs.cluster);
   annotate(*dataflow, planning, grid, assignment);
-  if (options_.pipelineStages == 1) {
-    return copy;
-  }
-  OwningOpRef<ModuleOp> placed;
-  std::vector<SizedPlan> plans = share.others;
-  if (share.devices > 0) {
-    placed = std::move(copy);
-    copy = cast<ModuleOp>((*placed)->clone());
-    plans.push_back({share.devices, *placed});
-  }
-  return placeStages(*copy, pipelineOf(options_), plans).isOk()
-             ? std::move(copy)
-             : nullptr;
+  return onStages(std::move(copy), options_);
 }
 
 std::optional<int64_t>

@@ -15,6 +15,12 @@
 
 namespace divisi::plan {
 
+/// `planned`, which has a plan for one stage, or for those of the size that
+/// `options` are about, with all stages where they are; null where it cannot
+/// have them. Without stages, as it is.
+mlir::OwningOpRef<mlir::ModuleOp>
+onStages(mlir::OwningOpRef<mlir::ModuleOp> planned, const PlanOptions &options);
+
 /// Asks PlanOptions::measure about plans of one module that has none yet.
 class PlanMeasurer {
 public:
@@ -40,7 +46,6 @@ public:
                                  const FitOutcome &fit) const;
 
 private:
-  bool isWhole(const StageShare &share) const;
   mlir::OwningOpRef<mlir::ModuleOp>
   planned(const PlanningInputs &inputs, const PlanningProblem &planning,
           const std::vector<uint32_t> &assignment) const;

@@ -8,6 +8,7 @@
 
 #include "RecomputePlan.h"
 
+#include "MeasurePlan.h"
 #include "RunAgain.h"
 #include "divisi/Plan/PlanRecord.h"
 
@@ -95,7 +96,7 @@ bool mayRecompute(ModuleOp module, const PlanOptions &options) {
          hasStates(*dataflow);
 }
 
-/// Of the devices that have least.
+/// Of the devices that have least; of a pipeline, of one for each stage.
 std::optional<int64_t> Recomputer::limit(ModuleOp planned) const {
   Expected<Cluster> cluster = clusterOf(planned, options_);
   if (!cluster) {
@@ -106,7 +107,7 @@ std::optional<int64_t> Recomputer::limit(ModuleOp planned) const {
     least =
         std::min(least, cluster->memoryLimit(group.kind, options_.memoryLimit));
   }
-  return options_.share.devices > 0 ? limitOfStages(least, options_) : least;
+  return limitOfStages(least, options_);
 }
 
 /// Whether even the globals are too much for a device.
@@ -123,7 +124,9 @@ bool Recomputer::isTight() const {
 int64_t Recomputer::missing(ModuleOp planned, int64_t peak) const {
   std::vector<HeldMemory> held;
   if (options_.measure) {
-    held = options_.measure(*copyOf(planned));
+    if (auto copy = onStages(copyOf(planned), options_)) {
+      held = options_.measure(*copy);
+    }
   }
   if (held.empty()) {
     return peak - limit(planned).value_or(INT64_MAX);
@@ -192,8 +195,10 @@ Recomputer::complete(const Candidate &from, ModuleOp planned,
   return made;
 }
 
-/// What to compute again of `reading`, which is of `priced`. A device holds
-/// more than tensors, so what is missing is taken from the limit.
+/// What to compute again of `reading`, which is of `planned`, whose tensors
+/// take `peak`. A device holds more than tensors, so what is missing is taken
+/// from the limit. The first stage of a pipeline keeps as many micro-batches as
+/// there are stages: as much as one keeps on all of them, which `peak` counts.
 std::optional<Candidate> Recomputer::decideIn(const Candidate &from,
                                               ModuleOp planned,
                                               RecomputeReading &reading,
@@ -204,8 +209,9 @@ std::optional<Candidate> Recomputer::decideIn(const Candidate &from,
   if (!most) {
     return std::nullopt;
   }
-  int64_t beside = std::max<int64_t>(0, missing(planned, peak) + *most - peak);
-  reading.input.limit = *most - beside;
+  int64_t left = peak - missing(planned, peak);
+  reading.input.limit =
+      options_.pipelineStages > 1 ? left : std::min(*most, left);
   for (int i = 0; i != kTries && reading.input.limit > 0; ++i) {
     RecomputeProblem problem = makeRecomputeProblem(reading.input);
     search::Options solving;

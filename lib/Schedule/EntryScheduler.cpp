@@ -35,8 +35,8 @@ class EntryScheduler {
 public:
   /// Of functions of one entry, whose arenas may have `limits`.
   EntryScheduler(llvm::ArrayRef<mlir::func::FuncOp> functions,
-                 llvm::ArrayRef<int64_t> limits)
-      : functions_(functions), limits_(limits) {}
+                 llvm::ArrayRef<int64_t> limits, std::optional<int64_t> ahead)
+      : functions_(functions), limits_(limits), ahead_(ahead) {}
 
   /// As orderEntry.
   std::optional<ScheduleRecord> run(OperationCost &cost, bool &moved);
@@ -62,6 +62,7 @@ private:
 
   llvm::ArrayRef<mlir::func::FuncOp> functions_;
   llvm::ArrayRef<int64_t> limits_; ///< Of arenas, per function.
+  std::optional<int64_t> ahead_;   ///< As orderEntry.
   EntryTasks entry_;
   std::vector<ScheduleTask> slow_;       ///< The tasks on slow links.
   std::vector<FunctionBuffers> buffers_; ///< Per function.
@@ -110,6 +111,9 @@ std::vector<EntryScheduler::Candidate> EntryScheduler::candidates() const {
     if (largest > 0 && largest <= std::numeric_limits<int64_t>::max() / times) {
       ahead.push_back(largest * times);
     }
+  }
+  if (ahead_) {
+    ahead = {*ahead_};
   }
   SmallVector<size_t, 5> reaches = {1};
   // What a pipeline's schedule says of operators is done.
@@ -160,8 +164,10 @@ Schedule EntryScheduler::predict(const Candidate &candidate) const {
 bool EntryScheduler::fits(const Candidate &candidate) const {
   return llvm::all_of(
       llvm::zip_equal(candidate.blocks, limits_), [](const auto &pair) {
-        std::optional<ArenaPlan> plan = planArena(std::get<0>(pair));
-        return plan && plan->bytes <= std::get<1>(pair);
+        const auto &[blocks, limit] = pair;
+        std::optional<ArenaPlan> plan =
+            planArena(blocks, kArenaAlignment, limit);
+        return plan && plan->bytes <= limit;
       });
 }
 
@@ -237,7 +243,8 @@ std::optional<ScheduleRecord> EntryScheduler::run(OperationCost &cost,
   entry_ = std::move(*entry);
   ScheduleRecord record = unchanged();
   std::optional<Candidate> found;
-  if (record.communication > 0 && readBuffers()) {
+  bool mayMove = record.communication > 0 && ahead_.value_or(0) >= 0;
+  if (mayMove && readBuffers()) {
     slowLinks();
     found = best();
   }
@@ -255,8 +262,9 @@ std::optional<ScheduleRecord> EntryScheduler::run(OperationCost &cost,
 
 std::optional<ScheduleRecord>
 divisi::orderEntry(ArrayRef<func::FuncOp> functions, ArrayRef<int64_t> limits,
-                   OperationCost &cost, bool &moved) {
-  return EntryScheduler(functions, limits).run(cost, moved);
+                   OperationCost &cost, bool &moved,
+                   std::optional<int64_t> ahead) {
+  return EntryScheduler(functions, limits, ahead).run(cost, moved);
 }
 
 std::optional<SmallVector<int64_t>>

@@ -46,6 +46,9 @@ def ScheduleOverlap : Pass<"schedule-overlap", "::mlir::ModuleOp"> {
   let options = [
     Option<"growth", "growth", "std::optional<int64_t>", "std::nullopt",
       "bytes by which arenas may grow; without, as memory allows">,
+    Option<"ahead", "ahead", "std::optional<int64_t>", "std::nullopt",
+      "bytes of weights that may be fetched ahead of their use, less than 0: "
+      "the order stays; without, several are tried">,
   ];
   let dependentDialects = ["::divisi::exec::ExecDialect",
                            "::divisi::spmd::SPMDDialect"];

@@ -76,7 +76,7 @@ ScheduleOverlapPass::scheduleBuckets(func::FuncOp &own, func::FuncOp original,
   bool moved = false;
   std::optional<ScheduleRecord> made;
   if (buckets > 0) {
-    made = orderEntry(copy, limits, cost, moved);
+    made = orderEntry(copy, limits, cost, moved, ahead);
   }
   if (made && !moved) {
     std::optional<SmallVector<int64_t>> arena = arenasInOrder(copy);
@@ -112,7 +112,7 @@ ScheduleOverlapPass::scheduleEntry(ArrayRef<func::FuncOp> functions,
   OwningOpRef<func::FuncOp> original = own.clone();
   bool moved = false;
   std::optional<ScheduleRecord> record =
-      orderEntry(functions, *limits, cost, moved);
+      orderEntry(functions, *limits, cost, moved, ahead);
   numOverlapped += moved;
   if (!record || record->communication == 0 || functions.size() > 1) {
     return record;

@@ -230,7 +230,7 @@ public:
   std::optional<std::vector<DeviceMemory>> memoryAsRun(bool overlap);
 
   /// What a run of a planned module takes, by the options with overlap or
-  /// without, in nanoseconds; nothing if that is not known. Changes the module.
+  /// without, in nanoseconds; nothing if that is not known.
   std::optional<int64_t> timeOfPlan(mlir::ModuleOp planned);
 
   /// Another compilation of the same module with the same options: what stages
@@ -308,24 +308,21 @@ private:
   /// ExitCode::Usage if its shapes do not allow it.
   Expected<std::unique_ptr<Compilation>> inBatches(int64_t count,
                                                    bool isPipeline);
-  /// Before stage `next`: keeps what keepToLimit() may want.
+  /// Before stage `next`: keeps what keepToLimit() may want, and what measured
+  /// plans no longer.
   void keepOrder(Stage next);
   Status lowerInOrder(mlir::OwningOpRef<mlir::ModuleOp> inOrder);
   /// At Stage::Lower: schedules and lowers again, without overlap, what holds
   /// more than the limit of its plan.
   Status keepToLimit();
   Status addMemory(Report &report);
-  std::optional<std::vector<DeviceMemory>> memoryOfPlan(mlir::ModuleOp planned,
-                                                        bool overlap);
-  Expected<std::vector<DeviceMemory>>
-  memoryOfBatches(mlir::ModuleOp planned, bool overlap, int64_t batches);
-  std::optional<int64_t> timeOfBatches(mlir::ModuleOp planned, int64_t batches);
+  /// Measures plans, for this and all copies.
+  class PlanMeter;
+  PlanMeter &meter();
   Expected<EmitOptions> emitOptions();
   /// Makes anew the code that came in with the module.
   void remakeForeignCode();
-  Expected<std::vector<DeviceMemory>>
-  memoryOfRanks(mlir::ModuleOp module,
-                std::function<void(mlir::OpPassManager &)> stages = nullptr);
+  Expected<std::vector<DeviceMemory>> memoryOfRanks(mlir::ModuleOp module);
   LowerOptions lowerOptions();
   /// What processors of the machine can execute; null: they are none, or do not
   /// state it.
@@ -338,6 +335,7 @@ private:
   CompileOptions options_;
   std::shared_ptr<mlir::MLIRContext> context_;
   std::shared_ptr<GlobalStore> store_;
+  std::shared_ptr<PlanMeter> meter_; ///< Null until a plan is measured.
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Stage stage_ = Stage::Import;
   /// As it is before Stage::Schedule; null where nobody will ask.

@@ -34,6 +34,9 @@
 
 namespace divisi {
 
+/// Of which offsets are multiples, unless told otherwise: bytes.
+inline constexpr int64_t kArenaAlignment = 64;
+
 /// One buffer: needed from instruction `begin` until before `end`.
 struct ArenaBlock {
   int64_t begin = 0; ///< The first instruction that needs it.
@@ -51,12 +54,13 @@ struct ArenaPlan {
 /// The largest sum of bytes that live at any time: no plan is smaller. Nothing
 /// if an int64_t does not count them.
 std::optional<int64_t> leastArena(std::span<const ArenaBlock> blocks,
-                                  int64_t alignment = 64);
+                                  int64_t alignment = kArenaAlignment);
 
 /// Places all blocks; deterministic. Nothing if the arena would not fit in an
-/// int64_t.
+/// int64_t. An arena of at most `enough` bytes is not made smaller.
 std::optional<ArenaPlan> planArena(std::span<const ArenaBlock> blocks,
-                                   int64_t alignment = 64);
+                                   int64_t alignment = kArenaAlignment,
+                                   int64_t enough = 0);
 
 } // namespace divisi
 

@@ -10,7 +10,8 @@
 // micro-batches are written out and lowered. Once a pipeline is full it repeats
 // itself, so that few of them, the first ones in the order that they have among
 // all, tell the rest. Two numbers are written out, as many as fill the pipeline
-// and one more, and twice as many:
+// and one more, and twice as many, or, of orders in which each further one does
+// the same, half as many as there are stages more:
 //
 //   memory   is that of the larger number. Where the schedule keeps more of
 //            all than of these, as GPipe does, the rest grows in proportion
@@ -20,8 +21,8 @@
 // keeps other bytes of few micro-batches than of all, and a tenth of the time
 // may be wrong. That is for programs that take minutes to schedule.
 //
-// The scheduler takes any of the orders within 2 % of the fastest. A difference
-// between n and 2n micro-batches makes at most twice as much of that.
+// The scheduler takes any of the orders within 2 % of the fastest, which the
+// difference of both would multiply. So both fetch weights equally far ahead.
 //
 //===----------------------------------------------------------------------===//
 

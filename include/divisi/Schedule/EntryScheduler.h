@@ -30,10 +30,13 @@ namespace divisi {
 
 /// Orders `functions`, all of one entry, whose arenas may have `limits`. What
 /// the entry takes in the order that it then has; nothing where it cannot be
-/// ordered. `moved` says whether that is another than before.
+/// ordered. `moved` says whether that is another than before. Without `ahead`,
+/// several numbers of bytes that weights may be fetched ahead of their use are
+/// tried; less than 0: the order stays.
 std::optional<ScheduleRecord>
 orderEntry(llvm::ArrayRef<mlir::func::FuncOp> functions,
-           llvm::ArrayRef<int64_t> limits, OperationCost &cost, bool &moved);
+           llvm::ArrayRef<int64_t> limits, OperationCost &cost, bool &moved,
+           std::optional<int64_t> ahead = std::nullopt);
 
 /// What the arena of each of an entry's functions needs in the order that it
 /// has; nothing where an int64_t does not hold it.
