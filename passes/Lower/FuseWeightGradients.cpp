@@ -25,10 +25,17 @@ namespace {
 
 /// The calls that one takes the place of.
 struct Parts {
-  CallOp x, dy;        ///< Transposes of the operands.
-  CallOp conv, result; ///< The convolution, and the transpose behind it.
+  CallOp x, dy;  ///< Transposes of the operands.
+  CallOp conv;   ///< The convolution.
+  CallOp result; ///< The transpose behind it; null if something else is there.
 
-  std::array<CallOp, 4> all() const { return {x, dy, conv, result}; }
+  SmallVector<CallOp, 4> all() const {
+    SmallVector<CallOp, 4> calls = {x, dy, conv};
+    if (result) {
+      calls.push_back(result);
+    }
+    return calls;
+  }
 };
 
 /// Finds and fuses those of one program.
@@ -116,17 +123,17 @@ std::optional<Parts> WeightGradients::partsOf(CallOp conv) const {
       parts.result = call;
     }
   }
-  bool isWhole = parts.x && parts.dy && parts.result;
-  return isWhole ? std::optional(parts) : std::nullopt;
+  return parts.x && parts.dy ? std::optional(parts) : std::nullopt;
 }
 
 /// The call of all of them, where the last one stands.
 CallOp WeightGradients::makeCall(Parts parts) const {
-  OpBuilder builder(parts.result);
+  CallOp last = parts.all().back();
+  OpBuilder builder(last);
   SmallVector<Value> inputs = {parts.x.getInputs()[0], parts.dy.getInputs()[0]};
   CallOp call =
       CallOp::create(builder, parts.conv.getLoc(), ExecDialect::kFused, inputs,
-                     parts.result.getOutputs(), builder.getDictionaryAttr({}));
+                     last.getOutputs(), builder.getDictionaryAttr({}));
   Block *block = builder.createBlock(&call.getBody());
   llvm::DenseMap<Value, Value> values;
   auto tensorOf = [](Value buffer) {
@@ -145,8 +152,7 @@ CallOp WeightGradients::makeCall(Parts parts) const {
     state.addAttributes(part.getConfig().getValue());
     values[output] = builder.create(state)->getResult(0);
   }
-  YieldOp::create(builder, parts.result.getLoc(),
-                  values.lookup(parts.result.getOutputs()[0]));
+  YieldOp::create(builder, last.getLoc(), values.lookup(last.getOutputs()[0]));
   return call;
 }
 
@@ -169,8 +175,7 @@ int64_t WeightGradients::fuse() {
       call.erase();
       continue;
     }
-    std::array<CallOp, 4> fused = parts->all();
-    for (CallOp part : llvm::reverse(fused)) {
+    for (CallOp part : llvm::reverse(parts->all())) {
       Value output = part.getOutputs()[0];
       part.erase();
       if (output.use_empty()) {

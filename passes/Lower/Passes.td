@@ -122,8 +122,9 @@ def FuseWeightGradients : Pass<"fuse-weight-gradients", "::mlir::ModuleOp"> {
     written by one instruction.
 
     Effect: a convolution of an operand and a gradient, in both of which images
-    and channels are swapped, as in the result behind it, becomes one call where
-    a library of the host has a kernel for that, which swaps nothing. Only
+    and channels are swapped, becomes one call where a library of the host has a
+    kernel for that, which swaps nothing; with the swap of the result, if that is
+    behind it, and not a collective, which sums the parts of devices. Only
     kernels of this build are asked: a module for devices other than CPUs
     (`divisi.cluster`) is left unchanged.
 

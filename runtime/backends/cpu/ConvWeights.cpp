@@ -15,6 +15,8 @@
 //   %d = conv %a, %b        strides and dilations of the convolution swapped
 //   %dw = transpose %d      [c, k, …] -> [k, c, …]
 //
+// The last of these may be missing: what devices have parts of is summed first.
+//
 // Blocks of output channels are made one by one, each by one thread: a
 // primitive that several threads work on divides its sums among them, and so
 // has other bits with another number of threads.
@@ -40,8 +42,9 @@ constexpr int64_t leastChannels = 32, mostBlocks = 16;
 /// The convolution whose gradient by the weights is asked for.
 struct Geometry {
   TensorInfo x, dy, dw; ///< Whole boxes, [n, c, …], [n, k, …], [k, c, …].
-  Dims strides, gaps;   ///< oneDNN counts the gaps of dilations.
-  Dims before, after;   ///< Padding.
+  Dims steps; ///< Of dw, from an index to the next, in elements of the result.
+  Dims strides, gaps; ///< oneDNN counts the gaps of dilations.
+  Dims before, after; ///< Padding.
 };
 
 /// One block's primitive, and how its tensors come to it: x, dy, dw.
@@ -76,10 +79,14 @@ struct WeightsPlan {
 /// What a region of the file's head is of; nothing for others.
 static const RegionPart *findConvolution(const CallSite &site) {
   if (site.op != fusedOp || !site.region || site.operands.size() != 2 ||
-      site.results.size() != 1 || site.region->parts.size() != 4) {
+      site.results.size() != 1) {
     return nullptr;
   }
   const std::vector<RegionPart> &parts = site.region->parts;
+  bool isSwapped = parts.size() == 4;
+  if (!isSwapped && parts.size() != 3) {
+    return nullptr;
+  }
   auto swaps = [](const RegionPart &part) {
     Dims order = part.attributes.getInts("permutation");
     for (size_t dim = 2; dim < order.size(); ++dim) {
@@ -90,13 +97,13 @@ static const RegionPart *findConvolution(const CallSite &site) {
     return part.op == "nn.transpose" && order.size() > 2 && order[0] == 1 &&
            order[1] == 0;
   };
-  bool isRight = swaps(parts[0]) && swaps(parts[1]) && swaps(parts[3]) &&
-                 parts[2].op == "nn.conv" &&
-                 parts[0].operands == std::vector{0} &&
-                 parts[1].operands == std::vector{1} &&
-                 parts[2].operands == std::vector{2, 3} &&
-                 parts[3].operands == std::vector{4} &&
-                 site.region->results == std::vector{5};
+  bool isRight =
+      swaps(parts[0]) && swaps(parts[1]) && parts[2].op == "nn.conv" &&
+      parts[0].operands == std::vector{0} &&
+      parts[1].operands == std::vector{1} &&
+      parts[2].operands == std::vector{2, 3} &&
+      site.region->results == std::vector{isSwapped ? 5 : 4} &&
+      (!isSwapped || (swaps(parts[3]) && parts[3].operands == std::vector{4}));
   return isRight ? &parts[2] : nullptr;
 }
 
@@ -124,9 +131,18 @@ static std::optional<Geometry> geometryOf(const CallSite &site) {
       return std::nullopt;
     }
   }
+  TensorInfo dw = site.results[0];
+  Dims steps = stridesOf(dw);
+  if (parts.size() == 3) {
+    std::swap(dw.global[0], dw.global[1]);
+    std::swap(dw.offset[0], dw.offset[1]);
+    std::swap(dw.extents[0], dw.extents[1]);
+    std::swap(steps[0], steps[1]);
+  }
   Geometry geometry{site.operands[0],
                     site.operands[1],
-                    site.results[0],
+                    dw,
+                    steps,
                     conv->attributes.getInts("dilations"),
                     conv->attributes.getInts("strides"),
                     boxes->before,
@@ -152,8 +168,7 @@ static std::array<MemoryDesc, 3> describeBlock(const Geometry &geometry,
   Dims dy = geometry.dy.extents, dw = geometry.dw.extents;
   dy[1] = dw[0] = channels;
   return {describe(geometry.x.extents, stridesOf(geometry.x)),
-          describe(dy, stridesOf(geometry.dy)),
-          describe(dw, stridesOf(geometry.dw))};
+          describe(dy, stridesOf(geometry.dy)), describe(dw, geometry.steps)};
 }
 
 static bool makeBlock(const Geometry &geometry, int64_t channels,
@@ -309,7 +324,7 @@ public:
   WeightsKernel(const WeightsPlan &plan, int threads)
       : at_(plan.workspace(threads)), blocks_(plan.blocks), threads_(threads),
         stepDy_(plan.channels * stridesOf(plan.geometry.dy)[1]),
-        stepDw_(plan.channels * stridesOf(plan.geometry.dw)[0]) {
+        stepDw_(plan.channels * plan.geometry.steps[0]) {
     for (int thread = 0; thread < threads; ++thread) {
       kernels_.emplace_back(plan.block);
       ready_ = ready_ && kernels_.back().isReady();

@@ -20,7 +20,7 @@ module attributes {divisi.cluster = {name = "one", devices = [
     levels = []}} {
 
 spmd.grid @g ()
-exec.entry @f inputs ["x", "dy"] [!x, !dy] outputs ["dw", "other", "swapped"] [!dw, !dw, !b]
+exec.entry @f inputs ["x", "dy"] [!x, !dy] outputs ["dw", "other", "swapped", "sum"] [!dw, !dw, !b, !c]
 
 exec.program @f__0 entry @f ranks [0] arena 0 {
   %x = exec.input 0 : !x
@@ -53,5 +53,17 @@ exec.program @f__0 entry @f ranks [0] arena 0 {
   exec.call "nn.transpose"(%h) into (%other) {permutation = array<i64: 1, 0, 2, 3>} : (!c) into (!dw)
   exec.output 1 %other : !dw
   exec.output 2 %e : !b
+  // The result need not be swapped.
+  // CHECK: exec.call "fused"(%[[X]], %[[DY]]) into (%[[C:.*]]) {} {
+  // CHECK: nn.conv
+  // CHECK-NEXT: exec.yield
+  // CHECK: exec.output 3 %[[C]]
+  %i = exec.alloc : !a
+  %j = exec.alloc : !b
+  %sum = exec.alloc : !c
+  exec.call "nn.transpose"(%x) into (%i) {permutation = array<i64: 1, 0, 2, 3>} : (!x) into (!a)
+  exec.call "nn.transpose"(%dy) into (%j) {permutation = array<i64: 1, 0, 2, 3>} : (!dy) into (!b)
+  exec.call "nn.conv"(%i, %j) into (%sum) {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_hi = array<i64: 1, 1>, pads_lo = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (!a, !b) into (!c)
+  exec.output 3 %sum : !c
 }
 }
