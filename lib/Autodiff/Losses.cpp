@@ -98,14 +98,15 @@ static Loss divergence(const LossParts &p) {
   return {p.mean(terms, count), p.b.div(p.b.sub(share, p.labels), count)};
 }
 
-/// Classes of labels, with a last dim of 1: 0 for one that does not count, and
-/// one that there is not for other negative ones, which are no classes.
+/// Classes of labels, with a last dim of 1: 0 for one that does not count;
+/// other negative ones, which are no classes, lie so far below that no index
+/// counted from the end is meant.
 static Value classesOf(StepBuilder &b, Value labels, Value kept,
                        int64_t classes) {
   Value zero = b.numberLike(0, labels);
   Value isBad = b.compare("lt", labels, zero);
-  Value checked = b.emit<nn::SelectOp>(
-      isBad, b.numberLike(double(classes), labels), labels);
+  Value below = b.sub(labels, b.numberLike(double(classes), labels));
+  Value checked = b.emit<nn::SelectOp>(isBad, below, labels);
   return b.withLast(b.emit<nn::SelectOp>(kept, checked, zero));
 }
 
@@ -181,7 +182,7 @@ static FailureOr<Loss> ownLoss(StepBuilder &b, func::FuncOp function, Value x,
                                int64_t batches) {
   auto type = cast<RankedTensorType>(x.getType());
   if (type.getNumElements() != 1) {
-    return function.emitOpError()
+    return refuse(function)
            << "has an output of type " << type
            << " for its loss, expected one number; --loss-of names the output";
   }
@@ -199,9 +200,9 @@ FailureOr<Loss> autodiff::makeLoss(StepBuilder &b, func::FuncOp function,
                                    const TrainOptions &options) {
   auto type = cast<RankedTensorType>(x.getType());
   if (!isa<FloatType>(type.getElementType())) {
-    return function.emitOpError() << "has an output of type " << type
-                                  << ", expected floats to train by; "
-                                     "--loss-of names the output";
+    return refuse(function) << "has an output of type " << type
+                            << ", expected floats to train by; "
+                               "--loss-of names the output";
   }
   if (options.loss == kOutput) {
     return ownLoss(b, function, x, batches.count());
@@ -211,11 +212,11 @@ FailureOr<Loss> autodiff::makeLoss(StepBuilder &b, func::FuncOp function,
   bool needsDims = row->hasClasses || options.loss == "kl";
   int64_t leading = int64_t(type.getRank()) - 1;
   if (needsDims && (leading < 0 || type.getShape().back() == 0)) {
-    return function.emitOpError() << "has an output of type " << type
-                                  << ", expected classes in its last dim";
+    return refuse(function) << "has an output of type " << type
+                            << ", expected classes in its last dim";
   }
   if (options.shiftLabels && leading < 2) {
-    return function.emitOpError()
+    return refuse(function)
            << "has no positions between batch and classes in its output of "
               "type "
            << type << ", which --shift-labels is for";
@@ -227,7 +228,7 @@ FailureOr<Loss> autodiff::makeLoss(StepBuilder &b, func::FuncOp function,
                                               b.builder().getI64Type())
                       : type.clone(wide);
   if (batches.count() > 1 && labels.getRank() == 0) {
-    return function.emitOpError()
+    return refuse(function)
            << "has an output of type " << type
            << ", which has no batch to take several of in a step";
   }

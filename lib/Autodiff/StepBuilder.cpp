@@ -78,12 +78,16 @@ StepState autodiff::makeState(StepBuilder &b, StringRef name,
   return {global, b.emit<nn::ReadOp>(type, FlatSymbolRefAttr::get(global))};
 }
 
+InFlightDiagnostic autodiff::refuse(func::FuncOp entry) {
+  return emitError(entry.getLoc()) << "entry '" << entry.getName() << "' ";
+}
+
 FailureOr<Value> autodiff::addInput(func::FuncOp function, Type type,
                                     StringRef name, StringRef instead) {
   for (unsigned i = 0; i != function.getNumArguments(); ++i) {
     auto taken = function.getArgAttrOfType<StringAttr>(i, "nn.name");
     if (taken && taken.getValue() == name) {
-      return function.emitOpError()
+      return refuse(function)
              << "has an input '" << name << "' already; " << instead;
     }
   }

@@ -86,6 +86,9 @@ struct Loss {
   mlir::Value gradient; ///< Of the type of `x`.
 };
 
+/// An error about what is trained, which it begins with.
+mlir::InFlightDiagnostic refuse(mlir::func::FuncOp entry);
+
 /// A new last argument of `function`. Reports an error if it has one of that
 /// name, and then says what to do instead.
 mlir::FailureOr<mlir::Value> addInput(mlir::func::FuncOp function,

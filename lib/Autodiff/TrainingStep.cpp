@@ -139,7 +139,7 @@ LogicalResult divisi::makeTrainingStep(ModuleOp module,
   unsigned index = indexOfOutput(entry, options.lossOf);
   Operation *end = entry.getBody().front().getTerminator();
   if (index >= end->getNumOperands()) {
-    return entry.emitOpError() << "has no output to train by";
+    return refuse(entry) << "has no output to train by";
   }
   Value output = end->getOperand(index);
   SmallVector<TrainedWeight> weights = readWeights(entry, options);
@@ -151,7 +151,7 @@ LogicalResult divisi::makeTrainingStep(ModuleOp module,
     return failure();
   }
   if (weights.empty()) {
-    return entry.emitOpError() << "has no weight that its loss depends on";
+    return refuse(entry) << "has no weight that its loss depends on";
   }
   FailureOr<Value> isSkipped =
       makeUpdates(b, entry, weights, scale, options, symbols);

@@ -69,14 +69,20 @@ void TrainLoop::readNumbers(const std::vector<rt::HostTensor> &parts,
   result.loss = found == result.numbers.end() ? 0 : found->second;
 }
 
-/// Where an index that is out of range comes from, if it does from the data.
+/// Where an index that is out of range comes from, if it does from the data. A
+/// loss looks for a negative label below the extent, so that it is none from
+/// the end.
 std::string TrainLoop::blame(const std::string &message,
                              const rt::Batch &batch) const {
   StringRef text = StringRef(message).split(": index ").second;
-  int64_t bad = 0;
-  if (text.consumeInteger(10, bad)) {
+  StringRef range = text.split("outside of an extent of ").second;
+  int64_t bad = 0, extent = 0;
+  if (text.consumeInteger(10, bad) || range.consumeInteger(10, extent)) {
     return "";
   }
+  auto isBad = [&](int64_t value) {
+    return value == bad || (value < 0 && value - extent == bad);
+  };
   size_t source = 0;
   for (auto [index, input] : enumerate(loaded_.entry->inputs)) {
     if (fixed_.count(index)) {
@@ -90,8 +96,10 @@ std::string TrainLoop::blame(const std::string &message,
           input.type, row, {folder_.find(from, sample), size_t(bytes)});
       for (int64_t i = 0;
            values && !rt::isFloatType(input.type) && i < values->count(); ++i) {
-        if (values->intAt(i) == bad) {
-          return "; input '" + input.name + "' has it in " +
+        int64_t value = values->intAt(i);
+        if (isBad(value)) {
+          std::string what = value == bad ? "it" : std::to_string(value);
+          return "; input '" + input.name + "' has " + what + " in " +
                  folder_.describe(sample);
         }
       }

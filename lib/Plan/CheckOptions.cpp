@@ -64,7 +64,8 @@ Status checkZero(const Dataflow &dataflow, const PlanOptions &options,
   if (options.zero.empty()) {
     return Status();
   }
-  if (Expected<ZeroDegrees> zero = parseZero(options.zero); !zero) {
+  Expected<ZeroDegrees> zero = parseZero(options.zero);
+  if (!zero) {
     return zero.status();
   }
   if (!hasStates(dataflow)) {
@@ -72,8 +73,15 @@ Status checkZero(const Dataflow &dataflow, const PlanOptions &options,
                   "ZeRO is for training steps, and the module updates no "
                   "parameter by a gradient; leave --zero out, or add --train");
   }
-  if (devices.grid.numPositions() > 1 &&
-      !llvm::is_contained(devices.roles, AxisRole::Data)) {
+  int64_t all = devices.grid.numPositions();
+  for (int64_t degree : {zero->parameters, zero->gradients, zero->states}) {
+    if (degree < all && all % degree != 0) {
+      return makeError(ExitCode::Usage, "ZeRO over ", degree, " devices: ", all,
+                       " are no multiple of them; give a number that divides ",
+                       all, ", or ", all, " itself");
+    }
+  }
+  if (all > 1 && !llvm::is_contained(devices.roles, AxisRole::Data)) {
     return Status(ExitCode::Usage,
                   "ZeRO splits states over axes of data, and the grid has "
                   "none; name one in --mesh, as in data=8, or leave that out");

@@ -81,6 +81,8 @@ MISUSES = [
      "in 8,8,64"),
     (["--zero", "8,8"], "ZeRO '8,8': expected a stage from 0 to 3"),
     (["--zero", "8,0,8"], "ZeRO '8,0,8': expected a stage from 0 to 3"),
+    (["--zero", "3,1,4", "--devices", 4], "ZeRO over 3 devices: 4 are no "
+     "multiple of them; give a number that divides 4, or 4 itself"),
     (["--zero", 1, "--mesh", "2x2"],
      "ZeRO splits states over axes of data, and the grid has none; name one in "
      "--mesh, as in data=8, or leave that out"),

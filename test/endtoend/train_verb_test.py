@@ -186,13 +186,17 @@ def test_what_is_no_batch(divisi):
 
 # Losses.
 
-def test_labels_without_a_class_are_found(ready):
+@pytest.mark.parametrize("label, said", [
+    (77, r"index 77 .*; input 'labels' has it"),
+    # Not a class counted from the end.
+    (-1, r"index -\d+ .*; input 'labels' has -1")])
+def test_labels_without_a_class_are_found(ready, label, said):
     data = samples(100)
-    data["labels"][33] = 77
+    data["labels"][33] = label
     write_data(ready.path("data"), labels=data["labels"])
     result = train(ready, "--steps", 13, "--save-every", 1, exits=CONTENT)
-    message = (r"step \d+: entry 'train_step': .*index 77 .*; input 'labels' has it "
-               r"in sample 33 \(row 3 of 'part-1.npz'\); the last checkpoint is")
+    message = (r"step \d+: entry 'train_step': .*" + said +
+               r" in sample 33 \(row 3 of 'part-1.npz'\); the last checkpoint is")
     if order(0, 100, 0).index(33) < BATCH:
         message = message.replace("the last checkpoint is",
                                   "there is no checkpoint")
