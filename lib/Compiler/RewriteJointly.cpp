@@ -122,6 +122,8 @@ private:
   static constexpr int kMostPrograms = 3, kMostOnMany = 2;
   static constexpr int64_t kManyGrids = 16;
   double longest_ = 0; ///< Seconds that a plan took.
+  /// PlanReport::estimate of the program that there is.
+  std::optional<int64_t> estimate_;
   bool isCut_ = false; ///< Whether time or a person ended it.
   /// Of the programs that were looked at.
   std::vector<std::string> texts_;
@@ -248,6 +250,8 @@ bool Compilation::JointRewriting::isWorthMeasuring(Compilation &program) {
   quick->options_.plan.control.onProgress = nullptr;
   quick->options_.plan.control.onPlan = nullptr;
   quick->options_.plan.control.explains = false;
+  quick->options_.plan.control.wanted =
+      int64_t((1 - kGain) * double(estimate_.value_or(*known)));
   if (!quick->planToFit().isOk()) {
     return false;
   }
@@ -338,6 +342,7 @@ Status Compilation::JointRewriting::run() {
     return first.status();
   }
   if (first) {
+    estimate_ = first->report.estimate;
     best_ = std::move(*first);
   }
   int64_t devices =

@@ -71,6 +71,9 @@ bool GridSearch::isLarge() const {
 
 /// Where not even the globals fit whole, a limit is needed.
 ViewSearch GridSearch::beginViews(const DeviceGrid &devices) const {
+  if (options_.countsGlobals) {
+    return ViewSearch::ofGlobals();
+  }
   int64_t globals = 0;
   for (const DataflowValue &tensor : inputs_.dataflow.values) {
     if (tensor.kind == DataflowValue::Kind::Global) {
@@ -80,7 +83,13 @@ ViewSearch GridSearch::beginViews(const DeviceGrid &devices) const {
   bool isTight = llvm::any_of(
       memoriesOf(inputs_.cluster, devices, options_),
       [&](const KindMemory &memory) { return globals > *memory.limit; });
-  return ViewSearch(isLarge(), measurer_.isAble(), isTight);
+  ViewSearch search(isLarge(), measurer_.isAble(), isTight);
+  // Who asks what memory would do needs more than a look.
+  if (isTight && isLarge() && measurer_.isAble() &&
+      !options_.control.explains) {
+    search.probe();
+  }
+  return search;
 }
 
 /// Whether devices hold the plan of `fit`, by all that is known; what that says
@@ -164,7 +173,7 @@ void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
   if (isInfeasible && isAtLimits(grid)) {
     grid.bound = std::max(grid.bound, fit.planning->below.value_or(INT64_MAX));
   }
-  if (!fit.hasPlan()) {
+  if (!fit.hasPlan() && (isInfeasible || !grid.memory.isProbe())) {
     failure_.hear(inputsOf(grid), options_, *fit.planning, fit.outcome,
                   isAtLimits(grid));
   }
@@ -175,8 +184,8 @@ void GridSearch::take(Candidate &grid, FitOutcome &fit, bool isFinished) {
   result.isUseless = fit.hasPlan() ? !isBetter(fit.outcome)
                                    : isInfeasible && fit.planning->below;
   // Of a problem that counts less, only the bound is wanted.
-  bool isWanted =
-      fit.hasPlan() && !result.isUseless && !(grid.view.isLeast && best_);
+  bool isWanted = fit.hasPlan() && !result.isUseless &&
+                  !grid.memory.isProbe() && !(grid.view.isLeast && best_);
   result.below = belowOf(grid, fit);
   if (fit.hasPlan() && !grid.view.isLeast) {
     meet(grid, fit);

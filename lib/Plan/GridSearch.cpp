@@ -72,7 +72,9 @@ search::Wide GridSearch::cutoff(double gap) const {
 }
 
 bool GridSearch::mayWin(const Candidate &grid, double gap) const {
-  return !best_ || grid.bound < nanosecondsOf(cutoff(gap));
+  bool isWanted =
+      !options_.control.wanted || grid.bound < *options_.control.wanted;
+  return isWanted && (!best_ || grid.bound < nanosecondsOf(cutoff(gap)));
 }
 
 PlanningInputs GridSearch::inputsOf(const Candidate &grid) const {
@@ -276,6 +278,9 @@ search::Options GridSearch::askedOf(const Candidate &grid) const {
   int64_t whole = std::min(options_.work, kMostForGrids);
   int64_t most = std::min(left_, kMostForGrids);
   int64_t first = most * kFirstPercent / 100;
+  if (grid.memory.isProbe()) {
+    return solverOptions(1, 0);
+  }
   if (grid.stage == Candidate::Solved) {
     return solverOptions(first, most - first);
   }

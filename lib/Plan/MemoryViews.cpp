@@ -225,7 +225,10 @@ FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
   auto peaks = [&] {
     return peaksOf(search::evaluate(planning.problem, assignment));
   };
-  fit.use = {.peaks = plannedPeaks(inputs, options, planning, assignment),
+  bool isWhole = view.detail != MemoryDetail::Globals;
+  fit.use = {.peaks = isWhole
+                          ? plannedPeaks(inputs, options, planning, assignment)
+                          : peaks(),
              .seen = peaks()};
   Viewed viewed(inputs, options, {.detail = view.detail, .isLeast = true},
                 request.ladder, planning);
@@ -266,6 +269,12 @@ ViewSearch::ViewSearch(bool isLarge, bool isMeasured, bool isTight)
     begin(isLarge ? MemoryDetail::Resting : MemoryDetail::All,
           isMeasured ? kGuess : 0);
   }
+}
+
+void ViewSearch::probe() {
+  isProbe_ = true;
+  afterProbe_ = view_;
+  view_ = {.detail = MemoryDetail::All, .isLeast = true};
 }
 
 /// Small problems look for a plan that fits in any case, then go down.
@@ -374,7 +383,12 @@ bool ViewSearch::goOn(const ViewResult &result) {
 }
 
 bool ViewSearch::next(const ViewResult &result) {
-  if (view_.isLeast) {
+  if (isProbe_) {
+    isProbe_ = false;
+    view_ = afterProbe_;
+    return true;
+  }
+  if (view_.isLeast || view_.detail == MemoryDetail::Globals) {
     return false;
   }
   if (view_.detail == MemoryDetail::None) {

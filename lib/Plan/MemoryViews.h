@@ -133,6 +133,15 @@ public:
   /// Problems that are large are solved seldom. A plan that is not measured
   /// fits where all its tensors do. `isTight`: without a limit none would fit.
   ViewSearch(bool isLarge, bool isMeasured, bool isTight);
+  /// Asks first whether any plan may fit.
+  void probe();
+  /// Of globals alone, within the limits.
+  static ViewSearch ofGlobals() {
+    ViewSearch search(/*isLarge=*/true, /*isMeasured=*/false,
+                      /*isTight=*/false);
+    search.view_ = {.detail = MemoryDetail::Globals};
+    return search;
+  }
 
   /// The one to try now.
   const MemoryView &view() const { return view_; }
@@ -142,6 +151,8 @@ public:
   bool isOneOfMany() const {
     return isMeasured_ && !isLarge_ && view_.detail != MemoryDetail::None;
   }
+  /// Whether it is only asked whether any plan may fit, with hardly any work.
+  bool isProbe() const { return isProbe_; }
   /// Goes on from what the view has come to; false if nothing is left to try.
   bool next(const ViewResult &result);
 
@@ -156,11 +167,12 @@ private:
   int wantedNow(const ViewResult &result) const;
 
   bool isLarge_, isMeasured_;
+  bool isProbe_ = false;
   bool isSafe_ = false; ///< Far below the limit, for a plan that fits soon.
   std::optional<int> floor_; ///< The step of that plan.
   int tail_ = 0; ///< Rungs tried from the first on which a plan fits.
   int top_;      ///< Where the way down begins.
-  MemoryView view_;
+  MemoryView view_, afterProbe_;
   /// Steps of this detail: the highest with a plan that fits, the lowest with
   /// one that holds too much, the highest without any.
   std::optional<int> fits_, over_, none_;

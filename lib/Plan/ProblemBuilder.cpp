@@ -149,6 +149,10 @@ void ProblemBuilder::addMaker(unsigned index) {
   const SiteChoices &choices = *planning_.choices[site];
   search::Node &node = planning_.problem.nodes[planning_.siteNodes[site]];
   setUsages(node, choices.resultBytes);
+  bool isLeftOut = options_.memory == MemoryDetail::Globals;
+  if (isLeftOut) {
+    takeNothing(node);
+  }
   if (!hasPoint(dataflow_, tensor)) {
     if (lifetimes_.isWrittenInPlace(index)) {
       takeNothing(node);

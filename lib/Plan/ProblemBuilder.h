@@ -47,6 +47,7 @@ struct Fixed {
 /// What of the memory that a plan takes a problem counts.
 enum class MemoryDetail : uint8_t {
   None,    ///< Nothing.
+  Globals, ///< Globals where they rest: less than any form of the program.
   Resting, ///< Tensors where they rest, and copies of globals: never too much.
   All      ///< Also what is converted, while it is and as long as it is used.
 };

@@ -166,7 +166,8 @@ void ProblemBuilder::addPoint(unsigned index) {
     addHostCopies(tensor, ids, planning_.valueNodes[index]);
     planning_.elidedNodes.push_back(planning_.valueNodes[index]);
   }
-  if (tensor.isGiven) {
+  bool isLeftOut = options_.memory == MemoryDetail::Globals && !isGlobal;
+  if (tensor.isGiven || isLeftOut) {
     takeNothing(planning_.problem.nodes[planning_.valueNodes[index]]);
   }
 }

@@ -6,69 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RecomputePlan.h"
+#include "Recomputer.h"
 
 #include "MeasurePlan.h"
 #include "RunAgain.h"
 #include "divisi/Plan/PlanRecord.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
 namespace divisi::plan {
-namespace {
-
-/// A module with a plan.
-struct Candidate {
-  OwningOpRef<ModuleOp> module;
-  PlanReport report;
-  int64_t missing = 0; ///< Bytes above the limit of the fullest device.
-  size_t again = 0;    ///< Operators that run again.
-};
-
-/// See the head of RecomputePlan.h.
-class Recomputer {
-public:
-  Recomputer(ModuleOp module, const PlanOptions &options)
-      : module_(module), options_(options) {
-    options_.control.onPlan = nullptr;
-    options_.control.explains = false;
-  }
-
-  Expected<PlanReport> run();
-
-private:
-  bool isTight() const;
-  Expected<Candidate> plan(OwningOpRef<ModuleOp> module, bool isLimited);
-  OwningOpRef<ModuleOp> copyOf(ModuleOp module) const {
-    return cast<ModuleOp>(module->clone());
-  }
-  int64_t missing(ModuleOp planned, int64_t peak) const;
-  std::optional<int64_t> limit(ModuleOp planned) const;
-  void offer(Expected<Candidate> candidate);
-  void decide(const Candidate &from, ModuleOp planned);
-  std::optional<Candidate> decideIn(const Candidate &from, ModuleOp planned,
-                                    RecomputeReading &reading, int64_t peak);
-  std::optional<Candidate>
-  complete(const Candidate &from, ModuleOp planned,
-           const RecomputeReading &reading,
-           llvm::ArrayRef<std::vector<unsigned>> again);
-  void decideAll(const Candidate &from);
-  Expected<PlanReport> adopt();
-  Status whyNone();
-
-  ModuleOp module_;
-  PlanOptions options_;
-  std::optional<Candidate> best_;
-  Status first_;                   ///< Why there is none.
-  OwningOpRef<ModuleOp> hopeless_; ///< The first one without a plan.
-};
-
-} // namespace
 
 /// Who plans the module reports what is wrong with it.
 static FailureOr<ModuleDataflow> readQuietly(ModuleOp module,
@@ -204,14 +154,17 @@ std::optional<Candidate> Recomputer::decideIn(const Candidate &from,
                                               RecomputeReading &reading,
                                               int64_t peak) {
   constexpr int kTries = 4;
+  constexpr int64_t kRoom = 16; ///< A part of the limit that is a waste.
   constexpr int64_t kWork = 2'000'000'000;
   std::optional<int64_t> most = limit(planned);
   if (!most) {
     return std::nullopt;
   }
-  int64_t left = peak - missing(planned, peak);
+  int64_t left =
+      isHeavy_ && beside_ ? *most - *beside_ : peak - missing(planned, peak);
   reading.input.limit =
       options_.pipelineStages > 1 ? left : std::min(*most, left);
+  std::optional<Candidate> best;
   for (int i = 0; i != kTries && reading.input.limit > 0; ++i) {
     RecomputeProblem problem = makeRecomputeProblem(reading.input);
     search::Options solving;
@@ -222,18 +175,29 @@ std::optional<Candidate> Recomputer::decideIn(const Candidate &from,
     search::Outcome outcome = search::solveAuto(problem.problem, solving);
     if (outcome.verdict != search::Verdict::Solved ||
         search::check(problem.problem, outcome.solution)) {
-      return std::nullopt;
+      return best;
     }
     std::optional<Candidate> made =
         complete(from, planned, reading,
                  recomputedBy(problem, reading.input.stages.size(),
                               outcome.solution.assignment));
-    if (!made || made->missing <= 0) {
-      return made;
+    if (!made) {
+      return best;
     }
-    reading.input.limit -= made->missing;
+    int64_t missing = made->missing;
+    beside_ = std::max<int64_t>(0, missing + *most - made->report.peakBytes);
+    bool isWorse = best && best->report.nanoseconds <= made->report.nanoseconds;
+    if (missing <= 0 && !isWorse) {
+      best = std::move(made);
+    }
+    // Of what is left, most goes to what is kept, once.
+    bool mayKeepMore = isHeavy_ && i == 0 && -missing > *most / kRoom;
+    if (missing <= 0 && !mayKeepMore) {
+      return best;
+    }
+    reading.input.limit -= missing <= 0 ? missing / 8 * 7 : missing;
   }
-  return std::nullopt;
+  return best;
 }
 
 /// What to compute again at the strategies of `planned`: of whole parts of the
@@ -337,6 +301,7 @@ Expected<PlanReport> Recomputer::adopt() {
   known.nanoseconds = report.nanoseconds;
   known.lowerBound = std::min(report.lowerBound, report.nanoseconds);
   known.peakBytes = report.peakBytes;
+  report.estimate = estimate_;
   if (best_->again > 0) {
     known.judged = known.simulated = known.leastSum = std::nullopt;
     report.notes.push_back(llvm::formatv(
@@ -351,6 +316,9 @@ Expected<PlanReport> Recomputer::adopt() {
 
 Expected<PlanReport> Recomputer::run() {
   bool isAuto = options_.recompute == "auto";
+  if (isAuto && isHeavy()) {
+    return runHeavy();
+  }
   Expected<Candidate> free = plan(copyOf(module_), isTight() && isAuto);
   if (isAuto && free && free->missing <= 0) {
     offer(std::move(free));

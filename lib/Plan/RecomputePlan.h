@@ -21,6 +21,11 @@
 // plans, whatever they compute again; where 1 is not made, as not even the
 // globals would fit, the bound is of plans that compute nothing again.
 //
+// A large step of which not even the globals fit on a device is planned on few
+// grids and few times (RecomputeHeavy.cpp): instead of 1, with memory for
+// nothing but globals, once for the bound, and within parts of the limit for
+// strategies that leave room; 4 and 5 only where 3 finds nothing.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_LIB_PLAN_RECOMPUTEPLAN_H

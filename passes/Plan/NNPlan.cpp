@@ -53,7 +53,7 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   const auto &[cluster_, grid, stages, stageDevices_, searches, branches,
                chunks, schedule_, batchDim_, memoryLimit_, zero_, recompute_,
                judge_, solver_, seed_, work_, gap_, maxStrategies_, measure,
-               simulate, host, share, control] = options;
+               simulate, globals, host, share, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -88,8 +88,8 @@ PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
   auto &[cluster_, grid, stages, stageDevices_, searches, branches, chunks,
          schedule_, batchDim_, memoryLimit_, zero_, recompute_, judge_, solver_,
-         seed_, work_, gap_, maxStrategies_, measure, simulate, host, share,
-         control] = options;
+         seed_, work_, gap_, maxStrategies_, measure, simulate, globals, host,
+         share, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;

@@ -24,8 +24,8 @@ struct PlanReport;
 /// search::Progress::by of lines about the problem, before it is solved.
 inline constexpr std::string_view kBuildingProblem = "problem";
 
-/// How a plan may be cut short, and who hears of it. Unless it strikes, it
-/// decides nothing: the plan is the same with it and without.
+/// How a plan may be cut short, and who hears of it. Unless it strikes, or
+/// `wanted` is given, the plan is the same with it and without.
 struct PlanControl {
   /// Becomes true from outside (a signal): the best plan so far is kept.
   search::StopSignal stop;
@@ -39,6 +39,8 @@ struct PlanControl {
 
   /// Whether an error is to say what memory would do, which takes long.
   bool explains = true;
+  /// Plans that take no less than so many nanoseconds may be left unfound.
+  std::optional<int64_t> wanted;
 
   /// What strikes now; Finished if nothing has.
   search::Stopped struck() const {

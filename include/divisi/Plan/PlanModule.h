@@ -100,6 +100,9 @@ struct PlanOptions {
   /// (Cluster::describeHost). And control.
   MeasureMemory measure;
   SimulatePlan simulate;
+  /// Whether memory is that of globals at rest alone, which every form of the
+  /// program holds, also one that computes again. Without `measure`.
+  bool countsGlobals = false;
   /// Which of unequal stages is planned for, which planModule says itself.
   std::string hostInstructionSet;
   StageShare share;
@@ -124,6 +127,9 @@ struct PlanReport {
   /// The plans that were simulated with overlap, if any; what the one that is
   /// taken takes then; and the least sum, where it is another's.
   std::optional<int64_t> judged, simulated, leastSum;
+  /// Of a step that computes again because not even its globals fit on one
+  /// device: what it would take if globals alone kept to the limit.
+  std::optional<int64_t> estimate;
   int64_t programs = 1;     ///< Forms of the program of which the bound is.
   int64_t grids = 0;        ///< That were searched, or ruled out by a bound.
   int64_t gridsLeftOut = 0; ///< Others, of which nothing is said.
