@@ -80,17 +80,17 @@ Tensor Emitter::argument(mlir::Value value, DType type, rt::Dims dims) {
 }
 
 /// One tensor for all steps of a Loop whose body holds it.
-Tensor Emitter::initializer(const OnnxTensor &stored) {
+Tensor Emitter::initializer(const OnnxTensor &stored, bool isOfNode) {
   Tensor &tensor = initializers_[&stored];
   if (!tensor) {
     tensor = makeTensor(stored.type, stored.dims);
     tensor->stored = &stored;
     bool isCode = rt::byteWidth(stored.type) == 1 && stored.dims.size() > 1 &&
                   stored.type != DType::Bool;
-    // One number is no weight, whatever its rank, nor is what a node without a
-    // name of its own for it holds, to who trains.
+    // One number is no weight, whatever its rank, nor is what a node holds, to
+    // who trains.
     bool isWeight = rt::isFloatType(stored.type) && tensor->count() != 1 &&
-                    !(trains_ && stored.name.empty());
+                    !(trains_ && (isOfNode || stored.name.empty()));
     tensor->isParameter = isCode || isWeight;
   }
   return tensor;

@@ -116,9 +116,9 @@ public:
   /// What an argument of the function is called in the model.
   Tensor argument(mlir::Value value, rt::DType type, rt::Dims dims);
   /// A parameter if it holds floats and is no scalar, or quantized weights: a
-  /// matrix, at least, in one byte each; else a constant. A training step has
-  /// what nodes hold (Constant) for constants, too.
-  Tensor initializer(const OnnxTensor &stored);
+  /// matrix, at least, in one byte each; else a constant. For a training step,
+  /// what a node holds (Constant) is a constant, too: `isOfNode`, or no name.
+  Tensor initializer(const OnnxTensor &stored, bool isOfNode = false);
   /// A constant that an importer has made.
   Tensor constant(rt::HostTensor value);
   /// A scalar of i64.

@@ -18,7 +18,8 @@ static void importConstant(NodeImporter &node) {
   Emitter &emit = node.emitter();
   for (const auto &[name, attribute] : node.node().attributes) {
     if (const auto *tensor = std::get_if<OnnxTensor>(&attribute.value)) {
-      return node.setResult(0, emit.initializer(*tensor));
+      return node.setResult(0,
+                            emit.initializer(*tensor, /*isOfNode=*/true));
     }
     if (const auto *i = std::get_if<int64_t>(&attribute.value)) {
       return node.setResult(0, emit.integer(*i));

@@ -275,6 +275,26 @@ def test_losses_of_models_are_those_of_the_option(divisi):
         np.testing.assert_allclose(weight, expected[1], 1e-5, 1e-6)
 
 
+@pytest.mark.parametrize("name", ["", "mean"])
+def test_what_nodes_hold_is_not_trained(divisi, name):
+    """PyTorch's exporter writes parameters as initializers, constants as nodes."""
+    mean = onnx.numpy_helper.from_array(np.arange(6, dtype=np.float32) / 6, name)
+    weight = onnx.numpy_helper.from_array(
+        np.arange(30, dtype=np.float32).reshape(6, 5) / 30, "w")
+    floats = TensorProto.FLOAT
+    graph = helper.make_graph(
+        [helper.make_node("Constant", [], ["c"], value=mean),
+         helper.make_node("Sub", ["x", "c"], ["d"]),
+         helper.make_node("MatMul", ["d", "w"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", floats, [4, 6])],
+        [helper.make_tensor_value_info("y", floats, [4, 5])], [weight])
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[
+        helper.make_opsetid("", 18)]), divisi.path("m.onnx"))
+    said = divisi("compile", "m.onnx", "--train", "--loss", "mse", "--optimizer",
+                  "sgd", "--lr", 0.1, "-o", "m.divisi").err
+    assert "training 1 weights of 30 elements" in said, said
+
+
 def philox(places, key, count):
     """Of each place, the upper 24 bits as nn.random has them in stream 0."""
     block = places // 4
