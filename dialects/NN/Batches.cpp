@@ -50,3 +50,17 @@ nn::SliceOp nn::sliceBatch(OpBuilder &builder, Value whole, int64_t count,
   return SliceOp::create(builder, batchLocation(builder), whole, starts, limits,
                          steps);
 }
+
+bool nn::isZeros(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                           : DenseElementsAttr();
+  if (!elements || !elements.isSplat()) {
+    return false;
+  }
+  if (isa<FloatType>(elements.getElementType())) {
+    return elements.getSplatValue<APFloat>().isPosZero();
+  }
+  return isa<IntegerType>(elements.getElementType()) &&
+         elements.getSplatValue<APInt>().isZero();
+}

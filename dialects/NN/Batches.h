@@ -44,6 +44,10 @@ struct BatchPart {
 /// What sliceBatch() has made; nothing if it has not made `slice`.
 std::optional<BatchPart> batchOf(SliceOp slice);
 
+/// Whether `value` is a constant of zeros, none of them negative: what sums of
+/// batches begin with.
+bool isZeros(mlir::Value value);
+
 } // namespace divisi::nn
 
 #endif // DIVISI_DIALECTS_NN_BATCHES_H

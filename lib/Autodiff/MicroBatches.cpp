@@ -305,9 +305,45 @@ MicroBatches::Carried MicroBatches::makeLoop(StepBuilder &b) {
 // All of them
 //===----------------------------------------------------------------------===//
 
+static bool isHalf(Value value) {
+  Type element = getElementTypeOrSelf(value);
+  return element.isBF16() || element.isF16();
+}
+
+/// `value` in f32 if it is narrower, and not rounded on its way from there if
+/// what has rounded it is followed by sums and moves alone.
+static Value widened(OpBuilder &builder, Value value) {
+  if (!isHalf(value)) {
+    return value;
+  }
+  Type wide = builder.getF32Type();
+  Operation *maker = value.getDefiningOp();
+  if (auto cast = dyn_cast_or_null<nn::CastOp>(maker)) {
+    return getElementTypeOrSelf(cast.getX()) == wide
+               ? cast.getX()
+               : nn::CastOp::create(builder, cast.getLoc(), cast.getX(), wide)
+                     .getY();
+  }
+  if (!isa_and_nonnull<nn::AddOp, nn::TransposeOp, nn::ReshapeOp>(maker)) {
+    return nn::CastOp::create(builder, value.getLoc(), value, wide).getY();
+  }
+  IRMapping mapping;
+  for (Value operand : maker->getOperands()) {
+    mapping.map(operand, widened(builder, operand));
+  }
+  Operation *made = builder.clone(*maker, mapping);
+  made->getResult(0).setType(typeOf(value).clone(wide));
+  return made->getResult(0);
+}
+
 void MicroBatches::repeat(StepBuilder &b, MutableArrayRef<Value> sums) {
   if (count_ == 1) {
     return;
+  }
+  SmallVector<Type> elements;
+  for (Value &sum : sums) {
+    elements.push_back(getElementTypeOrSelf(sum));
+    sum = widened(b.builder(), sum);
   }
   findOperators(sums);
   bool isWritten = !isPipeline_ && count_ <= kWrittenOut;
@@ -316,6 +352,11 @@ void MicroBatches::repeat(StepBuilder &b, MutableArrayRef<Value> sums) {
     const Value *part = llvm::find(parts_, sum);
     sum = part == parts_.end() ? b.mul(sum, double(count_))
                                : all.sums[part - parts_.begin()];
+  }
+  for (auto [sum, element] : llvm::zip_equal(sums, elements)) {
+    if (getElementTypeOrSelf(sum) != element) {
+      sum = nn::CastOp::create(b.builder(), sum.getLoc(), sum, element).getY();
+    }
   }
   for (auto [update, state] : llvm::zip_equal(updates_, all.states)) {
     update.getValueMutable().assign(state);

@@ -50,7 +50,8 @@ public:
   /// The type of all, where one has `part`.
   mlir::RankedTensorType wholeOf(mlir::RankedTensorType part) const;
 
-  /// Makes `sums` of all batches of those of the first, where `b` stands.
+  /// Makes `sums` of all batches of those of the first, where `b` stands: those
+  /// of bf16 and f16 in f32, and rounded once.
   /// States that the first updates are updated by one after the other.
   /// Whatever else used what depends on a batch is gone by now.
   void repeat(StepBuilder &b, llvm::MutableArrayRef<mlir::Value> sums);

@@ -198,6 +198,7 @@ Status Compilation::runPipeline(Stage stage) {
   switch (stage) {
   case Stage::Import: {
     const InstructionSet *set = instructionSet();
+    options_.precision.keepsFirst = !options_.train.isWanted();
     buildImportPipeline(passes, options_.precision, set && set->sumsBytes,
                         options_.rules);
     break;

@@ -8,6 +8,7 @@
 
 #include "MoveChunks.h"
 
+#include "StageSums.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/Strategy.h"
 
@@ -83,6 +84,20 @@ Attribute ChunkMover::onChunk(Attribute attribute, int64_t chunk) {
     return symbol == from ? places_[size_t(chunk)].grid : symbol;
   });
   return replacer.replace(attribute);
+}
+
+/// The split that `op`, which has been moved, would have on `chunk`.
+Attribute ChunkMover::splitOn(int64_t chunk, Operation *op) {
+  if (plans_.hasSizes()) {
+    return onChunk(twinOn(chunk, op)->getAttr(spmd::SPMDDialect::kSplit),
+                   chunk);
+  }
+  FlatSymbolRefAttr from = places_[size_t(chunkOf_.lookup(op))].grid;
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](FlatSymbolRefAttr symbol) {
+    return symbol == from ? places_[size_t(chunk)].grid : symbol;
+  });
+  return replacer.replace(op->getAttr(spmd::SPMDDialect::kSplit));
 }
 
 void ChunkMover::move(func::FuncOp entry) {
@@ -190,10 +205,21 @@ void ChunkMover::bringGlobals(func::FuncOp entry) {
 }
 
 void ChunkMover::run(ArrayRef<func::FuncOp> entries, ChunkOfNode chunkOfNode) {
+  SmallVector<int64_t> stages;
+  for (const ChunkPlace &place : places_) {
+    auto sameGrid = [&](const ChunkPlace &other) {
+      return other.grid == place.grid;
+    };
+    stages.push_back(llvm::find_if(places_, sameGrid) - places_.begin());
+  }
   for (func::FuncOp entry : entries) {
     spread(entry, chunkOfNode);
     moveBodies(entry);
     move(entry);
+    splitSums(entry, chunkOf_, stages,
+              [&](Operation *copy, Operation *op, int64_t chunk) {
+                copy->setAttr(spmd::SPMDDialect::kSplit, splitOn(chunk, op));
+              });
   }
   moveGlobals(entries);
   for (func::FuncOp entry : entries) {

@@ -57,6 +57,7 @@ private:
   void moveGlobals(llvm::ArrayRef<mlir::func::FuncOp> entries);
   void bringGlobals(mlir::func::FuncOp entry);
   mlir::Attribute onChunk(mlir::Attribute attribute, int64_t chunk);
+  mlir::Attribute splitOn(int64_t chunk, mlir::Operation *op);
   size_t planOf(int64_t chunk) const { return places_[size_t(chunk)].plan; }
   template <typename Op> Op twinOn(int64_t chunk, Op op) const {
     return plans_.twin(planOf(chunk), op);

@@ -29,9 +29,10 @@ namespace {
 class Lowering {
 public:
   Lowering(func::FuncOp function, FloatType narrow,
-           const DenseSet<Operation *> &named, bool narrowsSums)
-      : function_(function), narrow_(narrow), narrowsSums_(narrowsSums),
-        origins_(function), named_(named), choice_(function, origins_, named) {}
+           const DenseSet<Operation *> &named, const PrecisionOptions &options)
+      : function_(function), narrow_(narrow), narrowsSums_(options.narrowSums),
+        origins_(function), named_(named),
+        choice_(function, origins_, named, options.keepsFirst) {}
 
   /// Adds to `record` what it does.
   void run(PrecisionRecord &record);
@@ -365,7 +366,7 @@ divisi::lowerPrecision(ModuleOp module, const PrecisionOptions &options) {
     StoredWeights before(entry);
     record.bytesBefore += before.countBytes();
     alreadyNarrow += before.count(narrow);
-    Lowering(entry, narrow, finder.named, options.narrowSums).run(record);
+    Lowering(entry, narrow, finder.named, options).run(record);
     StoredWeights after(entry);
     record.bytesAfter += after.countBytes();
     record.narrowWeights += after.count(narrow);

@@ -74,9 +74,11 @@ static bool addsOperands(Operation *op) {
 
 // What is wide is never made narrow again, so that this ends.
 TypeChoice::TypeChoice(func::FuncOp function, const Origins &origins,
-                       const DenseSet<Operation *> &named)
-    : origins_(origins), named_(named),
-      first_(findFirstProducts(function, origins, named)) {
+                       const DenseSet<Operation *> &named, bool keepsFirst)
+    : origins_(origins), named_(named) {
+  if (keepsFirst) {
+    first_ = findFirstProducts(function, origins, named);
+  }
   SmallVector<Operation *> operators;
   for (Operation &op : function.getOps()) {
     if (isa<nn::LoopInterface>(op) && hasFloats(op)) {

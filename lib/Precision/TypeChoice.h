@@ -47,9 +47,10 @@ bool isF32(mlir::Type type);
 /// The element types of the operators of one function.
 class TypeChoice {
 public:
-  /// Of `function`, in which the operators `named` stay f32.
+  /// Of `function`, in which the operators `named` stay f32, and the products
+  /// that come first if it `keepsFirst`.
   TypeChoice(mlir::func::FuncOp function, const Origins &origins,
-             const llvm::DenseSet<mlir::Operation *> &named);
+             const llvm::DenseSet<mlir::Operation *> &named, bool keepsFirst);
 
   /// Whether the f32 operands of `op`, and its result unless it sums, become
   /// narrow.

@@ -35,6 +35,7 @@ public:
     options.type = precision;
     options.keepF32.assign(keepF32.begin(), keepF32.end());
     options.narrowSums = narrowSums;
+    options.keepsFirst = keepsFirst;
     divisi::Expected<divisi::PrecisionRecord> record =
         divisi::lowerPrecision(getOperation(), options);
     if (!record) {

@@ -143,7 +143,8 @@ def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
 
     Effect: f32 becomes `precision` in the entries, except where the numbers
     need the range or accuracy of f32; see `divisi/Precision/Precision.h`.
-    `keep-f32` names more that stays f32.
+    `keep-f32` names more that stays f32; without `keeps-first`, which training
+    leaves out, products that inputs meet first become narrow as others do.
 
     Postcondition: signatures and globals are unchanged; weights needed in
     `precision` are cast, which `nn-hoist-init` does once. A module attribute
@@ -166,7 +167,9 @@ def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
     ListOption<"keepF32", "keep-f32", "std::string",
                "Names of nodes, scopes, operators and weights that stay f32">,
     Option<"narrowSums", "narrow-sums", "bool", "false",
-           "Whether sums of products with weights are narrow, too">];
+           "Whether sums of products with weights are narrow, too">,
+    Option<"keepsFirst", "keeps-first", "bool", "true",
+           "Whether the products that inputs meet first stay f32">];
   let statistics = [
     Statistic<"numNarrowed", "narrowed", "Operators that became narrow">];
 }

@@ -50,6 +50,7 @@ void divisi::buildImportPipeline(OpPassManager &manager,
     options.precision = precision.type;
     options.keepF32.assign(precision.keepF32.begin(), precision.keepF32.end());
     options.narrowSums = precision.narrowSums;
+    options.keepsFirst = precision.keepsFirst;
     manager.addPass(createLowerPrecision(options));
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
@@ -75,6 +76,10 @@ struct ImportPipelineOptions
   Option<bool> narrowSums{
       *this, "narrow-sums",
       llvm::cl::desc("sums of products with weights are so, too")};
+  Option<bool> keepsFirst{*this, "keeps-first",
+                          llvm::cl::desc("products that inputs meet first stay "
+                                         "f32 (default; not in training)"),
+                          llvm::cl::init(true)};
   Option<bool> integers{*this, "integers",
                         llvm::cl::desc("multiply quantized numbers in integers "
                                        "(default: in floats)")};
@@ -89,7 +94,7 @@ void divisi::registerImportPipeline() {
         buildImportPipeline(manager,
                             {options.precision,
                              {options.keepF32.begin(), options.keepF32.end()},
-                             options.narrowSums},
+                             options.narrowSums, options.keepsFirst},
                             options.integers);
       });
 }

@@ -150,27 +150,12 @@ LogicalResult BatchWriter::checkUses() {
   return success();
 }
 
-/// Whether `value` is made of zeros alone.
-static bool isZero(Value value) {
-  auto constant = value.getDefiningOp<nn::ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
-                           : DenseElementsAttr();
-  if (!elements || !elements.isSplat()) {
-    return false;
-  }
-  if (isa<FloatType>(elements.getElementType())) {
-    return elements.getSplatValue<APFloat>().isPosZero();
-  }
-  return isa<IntegerType>(elements.getElementType()) &&
-         elements.getSplatValue<APInt>().isZero();
-}
-
 /// A sum that is zero at first is that of the first batch from then on.
 void BatchWriter::beginSums() {
   for (Operation *op : operators_) {
     SmallVector<pipe::CarriedValue> takes = pipe::getTakes(op);
     if (!isa<nn::AddOp>(op) || takes.size() != 1 ||
-        !isZero(op->getOperand(takes.front().index))) {
+        !nn::isZeros(op->getOperand(takes.front().index))) {
       continue;
     }
     Value summand = op->getOperand(1 - takes.front().index);

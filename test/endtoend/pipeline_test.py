@@ -96,6 +96,26 @@ def test_schedules_train_as_one_device(divisi, name, schedule, per_device,
         np.testing.assert_allclose(states[weight], value, 1e-3, 2e-5, weight)
 
 
+@pytest.mark.parametrize("per_device", [1, 2])
+@pytest.mark.parametrize("name", ["gpt2", "t5"])
+def test_sums_stay_where_they_are_made(divisi, name, per_device):
+    """What stages make of the gradient of one weight is added once a step."""
+    case = Trained(name, "sgd")
+    schedule = "interleaved" if per_device > 1 else "1f1b"
+    text = divisi("plan", case.onnx, *case.flags(), "--devices", 2,
+                  *pipeline(2, 4, schedule, per_device), "-o", "-").stdout
+    zeros = set(re.findall(r"(%\w+) = nn.constant", text))
+    made = dict(re.findall(r"(%\w+)(?::\d+)? = nn\..*?(@g\d+)", text))
+    sums = re.findall(r"(%\w+) = nn.add (%\w+), (%\w+) {.*pipe.gives", text)
+    assert len(sums) > 10
+    for total, *operands in sums:
+        [summand] = zeros.symmetric_difference(operands) - zeros
+        assert made[summand] == made[total], summand
+    totals = {total for total, *_ in sums}
+    assert any(totals.issuperset(pair)
+               for pair in re.findall(r"= nn.add (%\w+), (%\w+) ", text))
+
+
 def order_of(text):
     """The schedule in the dump of a plan: name, and steps of each stage."""
     [found] = re.findall(r'name = "([^"]*)", order = \[([^]]*)\]', text)

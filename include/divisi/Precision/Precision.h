@@ -59,6 +59,9 @@ struct PrecisionOptions {
   /// Whether results of products with weights become `type`, too: summands of
   /// them then travel between devices in it, and not in f32.
   bool narrowSums = false;
+  /// Whether the products that inputs meet first stay f32 (FirstProducts.h). Not
+  /// in training, whose later steps answer for what the rounding does.
+  bool keepsFirst = true;
 };
 
 /// What lowerPrecision has changed.
