@@ -103,7 +103,7 @@ def test_sums_stay_where_they_are_made(divisi, name, per_device):
     case = Trained(name, "sgd")
     schedule = "interleaved" if per_device > 1 else "1f1b"
     text = divisi("plan", case.onnx, *case.flags(), "--devices", 2,
-                  *pipeline(2, 4, schedule, per_device), "-o", "-").stdout
+                  *pipeline(2, 4, schedule, per_device), "-o", "-").out
     zeros = set(re.findall(r"(%\w+) = nn.constant", text))
     made = dict(re.findall(r"(%\w+)(?::\d+)? = nn\..*?(@g\d+)", text))
     sums = re.findall(r"(%\w+) = nn.add (%\w+), (%\w+) {.*pipe.gives", text)
