@@ -121,10 +121,12 @@ bool FormatChooser::findCandidates() {
         candidates_[op.getResult(0)].bytes = *bytes;
       }
     }
-    // A view is of row-major bytes.
+    // A view is of row-major bytes, and so are globals.
     auto view = dyn_cast<ViewOp>(op);
+    auto update = dyn_cast<UpdateOp>(op);
     auto instruction = dyn_cast<InstructionInterface>(op);
     for (Value buffer : view          ? SmallVector<Value>{view.getSource()}
+                        : update      ? SmallVector<Value>{update.getSource()}
                         : instruction ? instruction.getReads()
                                       : SmallVector<Value>()) {
       auto found = candidates_.find(buffer);
