@@ -13,9 +13,6 @@
 
 namespace divisi {
 
-/// `cluster` has not so many devices.
-Status noSuchNumber(int64_t devices, const Cluster &cluster);
-
 /// The mesh that a user names; degrees of parallelism have to agree with the
 /// roles of its axes.
 Expected<DeviceGrid> meshGrid(const Cluster &cluster,

@@ -63,7 +63,8 @@ Status divisi::addMicroBatches(const GivenOptions &given,
     return makeError(ExitCode::Usage, "--micro-batches ", text,
                      ": expected a number from 1 to ", most, ", or auto");
   }
-  options.searchesStages = !options.givesStages && searchesStagesOf(count);
+  options.searchesStages = !options.givesStages && searchesStagesOf(count) &&
+                           given.solver != "random"; // which draws one plan
   options.microBatches = count;
   return Status();
 }
@@ -133,6 +134,9 @@ Status divisi::addStageDevices(const GivenOptions &given,
   options.pipelineStages = stages;
   options.grid.devices = all;
   if (llvm::all_equal(sizes)) {
+    if (given.solver == "random" && given.mesh.empty()) {
+      options.stageDevices = std::move(sizes); // others are drawn else
+    }
     return Status();
   }
   if (!given.mesh.empty()) {

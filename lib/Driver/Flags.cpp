@@ -196,7 +196,7 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
             cl::desc("what decides between plans: time with overlap, or sum")),
       solver("solver", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("NAME"),
              cl::init("auto"),
-             cl::desc("auto, another solver of the search, or random")),
+             cl::desc("auto, another of the search, or random, for tests")),
       seed("seed", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("SEED"),
            cl::init(0), cl::desc("the seed of the solver's random numbers")),
       replan("replan", cl::sub(verb), on(ActsOn::Plan),

@@ -19,24 +19,29 @@ std::optional<size_t> StageCut::nodeOf(Operation *op) const {
   return node == nodeOfOp_.end() ? std::nullopt : std::optional(node->second);
 }
 
-/// Joins a node that reads of a later one, as operators of one name may stand
-/// before and behind others, with all up to that.
-void StageCut::joinLoops(ModuleOp module) {
-  std::vector<size_t> last(nodes_.size());
-  for (size_t node = 0; node < last.size(); ++node) {
-    last[node] = node;
-  }
+std::vector<std::set<size_t>> StageCut::readsOfNodes(ModuleOp module) const {
+  std::vector<std::set<size_t>> reads(nodes_.size());
   for (func::FuncOp entry : entriesOf(module)) {
     for (Operation &op : entry.front()) {
       std::optional<size_t> own = nodeOf(&op);
       for (Value operand : op.getOperands()) {
         Operation *maker = operand.getDefiningOp();
         std::optional<size_t> from = maker ? nodeOf(maker) : std::nullopt;
-        if (own && from && forward_.contains(&op)) {
-          last[*own] = std::max(last[*own], *from);
+        if (own && from && *own != *from && forward_.contains(&op)) {
+          reads[*own].insert(*from);
         }
       }
     }
+  }
+  return reads;
+}
+
+/// Joins a node that reads of a later one, as operators of one name may stand
+/// before and behind others, with all up to that.
+void StageCut::joinLoops(ModuleOp module) {
+  std::vector<size_t> last(nodes_.size());
+  for (auto [node, reads] : llvm::enumerate(readsOfNodes(module))) {
+    last[node] = reads.empty() ? node : std::max(node, *reads.rbegin());
   }
   // Ranges of nodes that become one.
   std::vector<size_t> numbers(nodes_.size());

@@ -59,6 +59,20 @@ Status checkOptions(const PlanOptions &options) {
   return Status();
 }
 
+Status checkStages(const PlanOptions &options, int64_t devices) {
+  if (devices < options.pipelineStages) {
+    return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
+                     options.pipelineStages, ", and there are ", devices,
+                     " devices");
+  }
+  int64_t all = llvm::sum_of(options.stageDevices);
+  if (all > devices) {
+    return makeError(ExitCode::Usage, "--stage-devices are ", all,
+                     " devices together, and there are ", devices);
+  }
+  return Status();
+}
+
 Status checkZero(const Dataflow &dataflow, const PlanOptions &options,
                  const DeviceGrid &devices) {
   if (options.zero.empty()) {

@@ -91,10 +91,8 @@ Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
     request.devices = options.share.devices;
   } else if (options.pipelineStages > 1) {
     int64_t devices = request.devices.value_or(inputs.cluster.numDevices());
-    if (devices < options.pipelineStages) {
-      return makeError(ExitCode::Usage, "--pipeline-parallel-size is ",
-                       options.pipelineStages, ", and there are ", devices,
-                       " devices");
+    if (Status status = checkStages(options, devices); !status.isOk()) {
+      return status;
     }
     request.devices = devices / options.pipelineStages;
   }

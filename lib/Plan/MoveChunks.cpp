@@ -19,24 +19,39 @@ using namespace mlir;
 namespace divisi::plan {
 
 /// Where the operator is that makes `value`; -1 if that is not known.
-int64_t ChunkMover::chunkOfValue(Value value) const {
+static int64_t chunkOfValue(Value value,
+                            const llvm::DenseMap<Operation *, int64_t> &chunks) {
   Operation *maker = value.getDefiningOp();
-  auto known = maker ? chunkOf_.find(maker) : chunkOf_.end();
-  return known == chunkOf_.end() ? -1 : known->second;
+  auto known = maker ? chunks.find(maker) : chunks.end();
+  return known == chunks.end() ? -1 : known->second;
 }
 
-/// Gives all operators of `entry` a chunk. Those of no node, which make new
-/// values of globals, are where their first user is, or the last operand.
-void ChunkMover::spread(func::FuncOp entry, ChunkOfNode chunkOfNode) {
+/// A body runs where the loop stands that runs it.
+static void spreadToBodies(func::FuncOp entry,
+                           llvm::DenseMap<Operation *, int64_t> &chunks) {
+  for (auto loop : entry.front().getOps<nn::LoopOp>()) {
+    auto body = cast<func::FuncOp>(
+        nn::lookupBody(loop, loop.getBodyAttr()).getOperation());
+    int64_t chunk = chunks.lookup(loop);
+    chunks[body] = chunk;
+    for (Operation &inner : body.front()) {
+      chunks[&inner] = chunk;
+    }
+    spreadToBodies(body, chunks);
+  }
+}
+
+void spreadChunks(func::FuncOp entry, ChunkOfNode chunkOfNode,
+                  llvm::DenseMap<Operation *, int64_t> &chunks) {
   llvm::StringMap<int64_t> globals; // the first chunk that reads one
   for (Operation &op : entry.front()) {
     if (std::optional<int64_t> chunk = chunkOfNode(&op)) {
-      chunkOf_[&op] = *chunk;
+      chunks[&op] = *chunk;
     }
   }
   for (auto read : entry.front().getOps<nn::ReadOp>()) {
     for (Operation *user : read.getValue().getUsers()) {
-      if (auto known = chunkOf_.find(user); known != chunkOf_.end()) {
+      if (auto known = chunks.find(user); known != chunks.end()) {
         auto [chunk, isNew] =
             globals.try_emplace(read.getGlobal(), known->second);
         chunk->second = std::min(chunk->second, known->second);
@@ -44,7 +59,7 @@ void ChunkMover::spread(func::FuncOp entry, ChunkOfNode chunkOfNode) {
     }
   }
   for (Operation &op : llvm::reverse(entry.front())) {
-    if (chunkOf_.contains(&op)) {
+    if (chunks.contains(&op)) {
       continue;
     }
     std::optional<int64_t> chunk;
@@ -55,24 +70,25 @@ void ChunkMover::spread(func::FuncOp entry, ChunkOfNode chunkOfNode) {
       }
     }
     for (Operation *user : op.getUsers()) {
-      if (auto known = chunkOf_.find(user); known != chunkOf_.end()) {
+      if (auto known = chunks.find(user); known != chunks.end()) {
         chunk = std::min(chunk.value_or(known->second), known->second);
       }
     }
     if (chunk) {
-      chunkOf_[&op] = *chunk;
+      chunks[&op] = *chunk;
     }
   }
   for (Operation &op : entry.front()) {
-    if (chunkOf_.contains(&op)) {
+    if (chunks.contains(&op)) {
       continue;
     }
     int64_t chunk = 0;
     for (Value operand : op.getOperands()) {
-      chunk = std::max(chunk, chunkOfValue(operand));
+      chunk = std::max(chunk, chunkOfValue(operand, chunks));
     }
-    chunkOf_[&op] = chunk;
+    chunks[&op] = chunk;
   }
+  spreadToBodies(entry, chunks);
 }
 
 /// An attribute of the plan of `chunk`, with the grid of its stage in place of
@@ -127,7 +143,7 @@ void ChunkMover::move(func::FuncOp entry) {
   }
   Operation *end = entry.front().getTerminator();
   for (unsigned i = 0; i != entry.getNumResults(); ++i) {
-    int64_t chunk = std::max<int64_t>(chunkOfValue(end->getOperand(i)), 0);
+    int64_t chunk = std::max<int64_t>(chunkOfValue(end->getOperand(i), chunkOf_), 0);
     if (auto place = spmd::getResultPlace(twinOn(chunk, entry), i)) {
       spmd::setResultPlace(entry, i,
                            cast<spmd::PlaceAttr>(onChunk(place, chunk)));
@@ -135,14 +151,10 @@ void ChunkMover::move(func::FuncOp entry) {
   }
 }
 
-/// A body runs where the loop stands that runs it.
 void ChunkMover::moveBodies(func::FuncOp entry) {
   for (auto loop : entry.front().getOps<nn::LoopOp>()) {
     auto body = cast<func::FuncOp>(
         nn::lookupBody(loop, loop.getBodyAttr()).getOperation());
-    for (Operation &inner : body.front()) {
-      chunkOf_[&inner] = chunkOf_.lookup(loop);
-    }
     moveBodies(body);
     move(body);
   }
@@ -213,7 +225,7 @@ void ChunkMover::run(ArrayRef<func::FuncOp> entries, ChunkOfNode chunkOfNode) {
     stages.push_back(llvm::find_if(places_, sameGrid) - places_.begin());
   }
   for (func::FuncOp entry : entries) {
-    spread(entry, chunkOfNode);
+    spreadChunks(entry, chunkOfNode, chunkOf_);
     moveBodies(entry);
     move(entry);
     splitSums(entry, chunkOf_, stages,

@@ -23,6 +23,16 @@
 
 namespace divisi::plan {
 
+/// The chunk of an operator that belongs to a node.
+using ChunkOfNode =
+    llvm::function_ref<std::optional<int64_t>(mlir::Operation *)>;
+
+/// Gives all operators of `entry` and of the bodies that it runs a chunk, and
+/// these bodies that of the loop. Operators of no node, which make new values
+/// of globals, are where their first user is, or the last operand.
+void spreadChunks(mlir::func::FuncOp entry, ChunkOfNode chunkOfNode,
+                  llvm::DenseMap<mlir::Operation *, int64_t> &chunks);
+
 /// Where a chunk is.
 struct ChunkPlace {
   size_t plan = 0;              ///< Of SizedPlans.
@@ -32,10 +42,6 @@ struct ChunkPlace {
 /// Moves the operators of a module to the grids of their chunks. One use.
 class ChunkMover {
 public:
-  /// The chunk of an operator that belongs to a node.
-  using ChunkOfNode =
-      llvm::function_ref<std::optional<int64_t>(mlir::Operation *)>;
-
   /// By `plans` of `module`, which the caller keeps; `places` per chunk.
   ChunkMover(mlir::ModuleOp module, const SizedPlans &plans,
              std::vector<ChunkPlace> places)
@@ -50,8 +56,6 @@ public:
   }
 
 private:
-  void spread(mlir::func::FuncOp entry, ChunkOfNode chunkOfNode);
-  int64_t chunkOfValue(mlir::Value value) const;
   void move(mlir::func::FuncOp entry);
   void moveBodies(mlir::func::FuncOp entry);
   void moveGlobals(llvm::ArrayRef<mlir::func::FuncOp> entries);

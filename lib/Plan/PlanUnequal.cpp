@@ -96,15 +96,7 @@ Status UnequalPlanner::check() const {
                   "(--replan)");
   }
   Expected<int64_t> devices = numDevices();
-  if (!devices) {
-    return devices.status();
-  }
-  int64_t all = llvm::sum_of(options_.stageDevices);
-  if (all > *devices) {
-    return makeError(ExitCode::Usage, "--stage-devices are ", all,
-                     " devices together, and there are ", *devices);
-  }
-  return Status();
+  return devices ? checkStages(options_, *devices) : devices.status();
 }
 
 /// The program of the first is that of all: what it computes again, the largest

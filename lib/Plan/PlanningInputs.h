@@ -75,6 +75,9 @@ struct GridAnswer {
 /// ExitCode::Usage for what no module can make right.
 Status checkOptions(const PlanOptions &options);
 
+/// The same where `devices` are fewer than stages need.
+Status checkStages(const PlanOptions &options, int64_t devices);
+
 /// The same for ZeRO where `dataflow` has no states of a training step, or
 /// `devices` no axes of data.
 Status checkZero(const Dataflow &dataflow, const PlanOptions &options,

@@ -9,7 +9,8 @@
 // For tests: whatever a plan may say, the partitioned program must compute the
 // same. So grids overlap in every way that is allowed (the same devices with
 // other axes, halves, one device against the rest), operators move between
-// them, nearly everything that can be split is, and values rest anywhere.
+// them, nearly everything that can be split is, and values rest anywhere. In a
+// pipeline that holds within each stage (RandomStages.h).
 //
 //===----------------------------------------------------------------------===//
 

@@ -252,14 +252,18 @@ StageProblem StageCut::problemOf(std::vector<size_t> ends) const {
   return problem;
 }
 
+Status fewNodes(size_t chunks, size_t nodes) {
+  return makeError(ExitCode::Usage, "a pipeline of ", chunks,
+                   " chunks is asked for (--pipeline-parallel-size times "
+                   "--num-stages-per-device), and the program has ",
+                   nodes, " nodes: each chunk needs one");
+}
+
 /// Gives each node a chunk.
 Status StageCut::cut() {
   int64_t least = kinds_.leastChunks.value_or(chunks_);
   if (int64_t(nodes_.size()) < least) {
-    return makeError(ExitCode::Usage, "a pipeline of ", chunks_,
-                     " chunks is asked for (--pipeline-parallel-size times "
-                     "--num-stages-per-device), and the program has ",
-                     nodes_.size(), " nodes: each chunk needs one");
+    return fewNodes(size_t(chunks_), nodes_.size());
   }
   std::vector<size_t> ends = findLayers();
   if (int64_t(ends.size()) < least) { // too few are worth more than one

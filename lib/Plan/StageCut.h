@@ -26,6 +26,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <set>
 #include <vector>
 
 namespace divisi::plan {
@@ -55,6 +56,9 @@ struct StageKinds {
   std::optional<int64_t> memoryLimit;
 };
 
+/// ExitCode::Usage: so many nodes are too few for `chunks`.
+Status fewNodes(size_t chunks, size_t nodes);
+
 /// What users call.
 llvm::SmallVector<mlir::func::FuncOp> entriesOf(mlir::ModuleOp module);
 
@@ -79,6 +83,8 @@ public:
   BranchProblem branches(mlir::ModuleOp module);
   /// The nodes of branches() alone, without what they take.
   void findBranchNodes(mlir::ModuleOp module);
+  /// Per node of these, others that what results are made of reads from.
+  std::vector<std::set<size_t>> readsOfNodes(mlir::ModuleOp module) const;
   /// Gives each node of these the chunk that `chunks` has for it.
   void assign(std::vector<int64_t> chunks) { chunkOfNode_ = std::move(chunks); }
   /// The chunk of an operator that belongs to a node.

@@ -315,8 +315,6 @@ def test_equal_options_give_equal_bytes(divisi):
      "--pipeline-parallel-size is 3, and there are 2 devices"),
     (["--devices", 4096, *pipeline(4096)], USAGE,
      "each chunk needs one"),
-    (["--devices", 4, *pipeline(2), "--solver", "random"], USAGE,
-     "the solver random makes no pipeline"),
     (["--devices", 2, *pipeline(2, 1, "1f1b")], USAGE,
      "--schedule 1f1b orders forward and backward steps"),
     (["--devices", 2, *pipeline(2, 1, "dualpipe")], USAGE,

@@ -269,8 +269,6 @@ def test_slow_devices_are_more(divisi):
      "102400 bytes per device (--memory-limit), which is "),
     (["--stage-devices", ",".join(["1"] * 2000 + ["2"])], USAGE,
      "each chunk needs one"),
-    (["--stage-devices", "2,1", "--solver", "random"], USAGE,
-     "the solver random makes no pipeline"),
     (["--stage-devices", "2,1", "--memory-limit", "10KiB"], INFEASIBLE,
      "10240 bytes per device (--memory-limit), which is "),
 ], ids=lambda value: str(value)[:40] if isinstance(value, str) else "")

@@ -90,6 +90,9 @@ Expected<std::vector<DeviceGrid>>
 candidateGrids(const Cluster &cluster, const GridRequest &request,
                Precision precision = Precision::F32, bool withMore = false);
 
+/// ExitCode::Usage: `cluster` has not so many devices.
+Status noSuchNumber(int64_t devices, const Cluster &cluster);
+
 /// Whether there are grids like those of DeviceGrid::isMore that candidateGrids
 /// does not list, even `withMore`: in other orders, on other numbers of
 /// devices, or with other weights, of more than 64 devices or several kinds.
