@@ -50,11 +50,12 @@ wheel: setup
 
 # A share of the cases: DIVISI_TEST_SHARE, from 0 to 1 (test/share.py). What the
 # suites counted (cases that ran, messages that are expected) and the entries that
-# took longest stand before the last line, which is ctest's.
+# took longest stand before the last line, which is ctest's. It counts halves of
+# cores (cmake/DivisiTargets.cmake).
 test: build
 	@status=0; log=$(abspath $(BUILD))/ctest.log; \
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error \
-	  -j $(JOBS) --timeout 600 --output-log $$log || status=$$?; \
+	  -j $$((2 * $(JOBS))) --timeout 600 --output-log $$log || status=$$?; \
 	sed -n 's/^counted: /  /p' $(BUILD)/Testing/Temporary/LastTest.log; \
 	echo "the slowest, in seconds:"; \
 	sed -n 's|^ *[0-9]*/[0-9]* Test .*: \([^ ]*\) .* \([0-9.]*\) sec.*$$|  \2 \1|p' \

@@ -255,7 +255,15 @@ function(divisi_test_threads name count)
   if(count GREATER cores)
     set(count ${cores})
   endif()
-  set_property(TEST ${name} PROPERTY PROCESSORS ${count})
+  math(EXPR halves "2 * ${count}")
+  set_property(TEST ${name} PROPERTY PROCESSORS ${halves})
+endfunction()
+
+# divisi_test_waits(NAME…)
+# Says that these entries wait for more than half of their time (for processes to
+# end, for time-outs), so that two of them share a core.
+function(divisi_test_waits)
+  set_property(TEST ${ARGN} PROPERTY PROCESSORS 1)
 endfunction()
 
 # divisi_mpi_test(NAME COUNT PROGRAM [ARGUMENT…])
@@ -367,7 +375,8 @@ endfunction()
 
 # Which entry costs how much is in cmake/test-costs.txt, so that ctest starts the
 # longest first where it has not measured any; how long one may take is said by
-# who runs ctest, as a sweep takes longer than a sample.
+# who runs ctest, as a sweep takes longer than a sample. PROCESSORS are halves of
+# cores: who runs ctest says -j with twice as many as there are cores.
 function(_divisi_test_environment name)
   set(environment DIVISI_BUILD=${PROJECT_BINARY_DIR}
     DIVISI_PYTHON=${DIVISI_PYTHON} PYTHONDONTWRITEBYTECODE=1)
@@ -385,6 +394,7 @@ function(_divisi_test_environment name)
       DIVISI_TEST_SHARE=0.04)
   endif()
   set_property(TEST ${name} PROPERTY ENVIRONMENT ${environment})
+  set_property(TEST ${name} PROPERTY PROCESSORS 2)
   if(DEFINED divisi_cost_${name})
     set_property(TEST ${name} PROPERTY COST ${divisi_cost_${name}})
   endif()

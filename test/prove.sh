@@ -11,6 +11,6 @@ before="$(cat "$record")"
 if [ "$before" != "$(cat "$record")" ]; then
   cmake --build "$DIVISI_BUILD" # which has the record in the program
 fi
-DIVISI_TEST_SHARE=1 ctest --test-dir "$DIVISI_BUILD" -L prove -j "$(nproc)" \
+DIVISI_TEST_SHARE=1 ctest --test-dir "$DIVISI_BUILD" -L prove -j $((2 * $(nproc))) \
   --output-on-failure --no-tests=error --timeout 3600
 "$DIVISI_PYTHON" "$here/proved_test.py"

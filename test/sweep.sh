@@ -28,7 +28,7 @@ part() {
 part "light weights" "$DIVISI_PYTHON" "$here/models/light_weights.py" \
   --out "$DIVISI_BUILD/test/light"
 part "all tests" ctest --test-dir "$DIVISI_BUILD" --output-on-failure \
-  --no-tests=error -j "$(nproc)" --timeout 36000
+  --no-tests=error -j $((2 * $(nproc))) --timeout 36000
 part "damaged files" "$DIVISI_PYTHON" "$here/fuzz/mutate.py" --model segformer \
   --model t5
 
