@@ -311,29 +311,34 @@ static bool isHalf(Value value) {
 }
 
 /// `value` in f32 if it is narrower, and not rounded on its way from there if
-/// what has rounded it is followed by sums and moves alone.
-static Value widened(OpBuilder &builder, Value value) {
+/// what has rounded it is followed by sums and moves alone. `known` has what
+/// was asked for before.
+static Value widened(OpBuilder &builder, Value value, IRMapping &known) {
   if (!isHalf(value)) {
     return value;
   }
-  Type wide = builder.getF32Type();
+  if (Value wide = known.lookupOrNull(value)) {
+    return wide;
+  }
+  Type f32 = builder.getF32Type();
   Operation *maker = value.getDefiningOp();
-  if (auto cast = dyn_cast_or_null<nn::CastOp>(maker)) {
-    return getElementTypeOrSelf(cast.getX()) == wide
-               ? cast.getX()
-               : nn::CastOp::create(builder, cast.getLoc(), cast.getX(), wide)
-                     .getY();
+  Value wide;
+  if (isa_and_nonnull<nn::AddOp, nn::TransposeOp, nn::ReshapeOp>(maker)) {
+    IRMapping operands;
+    for (Value operand : maker->getOperands()) {
+      operands.map(operand, widened(builder, operand, known));
+    }
+    wide = builder.clone(*maker, operands)->getResult(0);
+    wide.setType(typeOf(value).clone(f32));
+  } else {
+    auto cast = dyn_cast_or_null<nn::CastOp>(maker);
+    Value source = cast ? cast.getX() : value;
+    wide = getElementTypeOrSelf(source) == f32
+               ? source
+               : nn::CastOp::create(builder, value.getLoc(), source, f32);
   }
-  if (!isa_and_nonnull<nn::AddOp, nn::TransposeOp, nn::ReshapeOp>(maker)) {
-    return nn::CastOp::create(builder, value.getLoc(), value, wide).getY();
-  }
-  IRMapping mapping;
-  for (Value operand : maker->getOperands()) {
-    mapping.map(operand, widened(builder, operand));
-  }
-  Operation *made = builder.clone(*maker, mapping);
-  made->getResult(0).setType(typeOf(value).clone(wide));
-  return made->getResult(0);
+  known.map(value, wide);
+  return wide;
 }
 
 void MicroBatches::repeat(StepBuilder &b, MutableArrayRef<Value> sums) {
@@ -341,9 +346,10 @@ void MicroBatches::repeat(StepBuilder &b, MutableArrayRef<Value> sums) {
     return;
   }
   SmallVector<Type> elements;
+  IRMapping wide;
   for (Value &sum : sums) {
     elements.push_back(getElementTypeOrSelf(sum));
-    sum = widened(b.builder(), sum);
+    sum = widened(b.builder(), sum, wide);
   }
   findOperators(sums);
   bool isWritten = !isPipeline_ && count_ <= kWrittenOut;

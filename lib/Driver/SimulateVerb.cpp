@@ -101,8 +101,8 @@ SimulateVerb::writeTrace(const std::vector<SimulatedEntry> &entries) const {
     return measured.status();
   }
   divisi::Expected<OutputFile> file = OutputFile::create(output_);
-  Status status =
-      file ? file->write(traceOf(entries.front(), *measured)) : file.status();
+  Status status = file ? divisi::writeTrace(entries.front(), *measured, *file)
+                       : file.status();
   return status.isOk() ? file->commit() : status;
 }
 

@@ -218,25 +218,29 @@ static void addRank(const SimulatedProgram &program, int32_t rank,
   }
 }
 
-std::string divisi::traceOf(const SimulatedEntry &entry,
-                            const json::Array &measured) {
-  json::Array events;
-  for (const SimulatedProgram &program : entry.programs) {
-    for (int32_t rank : program.ranks) {
-      addRank(program, rank, events);
-    }
-  }
+Status divisi::writeTrace(const SimulatedEntry &entry,
+                          const json::Array &measured, OutputFile &file) {
   std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
-  raw_string_ostream os(text);
   const char *separator = "\n";
   auto write = [&](const json::Array &list) {
+    raw_string_ostream os(text);
     for (const json::Value &event : list) {
       os << separator << event;
       separator = ",\n";
     }
+    Status status = file.write(text);
+    text.clear();
+    return status;
   };
-  write(events);
-  write(measured);
-  os << "\n]}\n";
-  return text;
+  for (const SimulatedProgram &program : entry.programs) {
+    for (int32_t rank : program.ranks) {
+      json::Array events;
+      addRank(program, rank, events);
+      if (Status status = write(events); !status.isOk()) {
+        return status;
+      }
+    }
+  }
+  Status status = write(measured);
+  return status.isOk() ? file.write("\n]}\n") : status;
 }

@@ -19,6 +19,7 @@
 #define DIVISI_LIB_DRIVER_SIMULATIONREPORT_H
 
 #include "divisi/Schedule/SimulateEntry.h"
+#include "divisi/Support/OutputFile.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -35,10 +36,10 @@ void printSimulation(const SimulatedEntry &entry, llvm::raw_ostream &os);
 /// All entries, without single events.
 llvm::json::Value toJSON(llvm::ArrayRef<SimulatedEntry> entries);
 
-/// The events of `entry` as Chrome's trace format; after them those of
-/// `measured`, a list of such events.
-std::string traceOf(const SimulatedEntry &entry,
-                    const llvm::json::Array &measured);
+/// Writes the events of `entry` to `file` in Chrome's trace format; after them
+/// those of `measured`, a list of such events.
+Status writeTrace(const SimulatedEntry &entry,
+                  const llvm::json::Array &measured, OutputFile &file);
 
 } // namespace divisi
 

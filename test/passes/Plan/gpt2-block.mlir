@@ -3,7 +3,8 @@
 // nothing else, the planner finds Megatron's plan: heads and the inner width of
 // the MLP are split, the tied embedding by vocabulary, and all that is moved
 // are sums after the embedding, the attention and the MLP (scattered over the
-// tokens, and gathered again before the next product).
+// tokens, and gathered again before the next product). One device adds the
+// positions to its part of the first sum, in the kernel that makes it.
 
 // RUN: divisi-opt %s -o %t \
 // RUN:   --nn-plan="cluster=dgx-h100:4 tensor-parallel-size=4" --verify-plan
@@ -33,6 +34,7 @@
 // CHECK: nn.matmul {{.*}}"bsf,fe->bse", spmd.split = #spmd.split<@g: f@m0.m1>
 // CHECK: nn.matmul {{.*}}"bse,ve->bsv", spmd.split = #spmd.split<@g: v@m0.m1>
 
+// MOVES: = spmd.mask
 // MOVES: = spmd.reduce_scatter
 // MOVES: = spmd.all_gather
 // MOVES: = spmd.reduce_scatter
