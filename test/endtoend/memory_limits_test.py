@@ -23,7 +23,8 @@ GAP = 2e-3
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory, generated):
     """planned(NAME, FLAG...) is what a plan of that model claims, or none."""
-    divisi = Divisi(tmp_path_factory.mktemp("planned"))
+    divisi = Divisi(tmp_path_factory.mktemp("planned"),
+                    as_written=not is_sweep())
     own = {"mlp": ("mlp.py",),
            "unet": ("unet.py", "--height", 16, "--width", 16, "--channels", 4,
                     "--depth", 2)}
