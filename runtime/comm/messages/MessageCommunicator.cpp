@@ -85,6 +85,18 @@ void MessageCommunicator::wait(std::span<CommStep *const> steps) {
   if (spin_.count() != 0 && spinUntil(spin_, isAnyReady)) {
     return;
   }
+  struct Waiting {
+    explicit Waiting(std::span<CommStep *const> steps) : steps(steps) {
+      mark(true);
+    }
+    ~Waiting() { mark(false); }
+    void mark(bool isWaitedFor) const {
+      for (CommStep *step : steps) {
+        static_cast<MessageStep *>(step)->setWaitedFor(isWaitedFor);
+      }
+    }
+    std::span<CommStep *const> steps;
+  } waiting(steps);
   // The first has waited for longest.
   MessageStep &late = *own(steps.front());
   bool hasAsked = false, hasGivenUp = false;

@@ -290,7 +290,7 @@ bool MessageStep::isAnswered() {
   });
 }
 
-/// Who has come, and waits for another, is not missing.
+/// Who waits for another is not missing, unless it is for this one alone.
 void MessageStep::giveUp(std::chrono::milliseconds timeout) {
   std::set<uint32_t> missing;
   {
@@ -304,6 +304,10 @@ void MessageStep::giveUp(std::chrono::milliseconds timeout) {
       }
     }
     missing.erase(step_.parties[self_].rank);
+    if (missing.empty()) {
+      std::vector<uint32_t> awaited = awaitedRanks();
+      missing.insert(awaited.begin(), awaited.end());
+    }
   }
   world_.abort(*link_, timeoutError(step_, self_,
                                     {missing.begin(), missing.end()}, timeout));

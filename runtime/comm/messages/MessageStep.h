@@ -26,6 +26,7 @@
 
 #include "runtime/comm/messages/MessageCommunicator.h"
 
+#include <atomic>
 #include <optional>
 
 namespace divisi::rt {
@@ -60,6 +61,9 @@ public:
   void giveUp(std::chrono::milliseconds timeout);
   /// For whom it waits, as ranks, ascending; under the wire's lock.
   std::vector<uint32_t> awaitedRanks() const;
+  /// Whether its rank does nothing but wait for it, and perhaps for others.
+  bool isWaitedFor() const { return isWaitedFor_; }
+  void setWaitedFor(bool isWaitedFor) { isWaitedFor_ = isWaitedFor; }
 
 protected:
   /// Sends and receives for phase `phase_`; under the wire's lock.
@@ -115,6 +119,7 @@ private:
   bool isWorking_ = false; ///< Somebody is in work().
   bool isDone_ = false;    ///< The result is there.
   bool isBroken_ = false;  ///< A phase could not begin.
+  std::atomic<bool> isWaitedFor_ = false;
   /// When it fails though it is bound; set when it is first seen as aborted.
   std::optional<std::chrono::steady_clock::time_point> failsAt_;
 };

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -136,16 +137,33 @@ Status MessageWorld::inquire(Link &link, int process, const ShareKey &share) {
   return wire.sendNote(process, std::move(note));
 }
 
-/// One that is not in flight waits for nobody, and gets no answer.
+/// The ranks for which `share` waits. Where it has not begun its rank may wait
+/// in other steps, for others.
+static std::set<uint32_t> awaitedBy(const Link &link, const ShareKey &share) {
+  std::set<uint32_t> ranks;
+  auto own = link.inFlight.find(share);
+  for (const auto &[key, step] : link.inFlight) {
+    bool counts = own != link.inFlight.end()
+                      ? step == own->second
+                      : key.rank == share.rank && step->isWaitedFor();
+    if (counts) {
+      std::vector<uint32_t> awaited = step->awaitedRanks();
+      ranks.insert(awaited.begin(), awaited.end());
+    }
+  }
+  return ranks;
+}
+
+/// Who waits for nobody gives no answer.
 Status MessageWorld::answer(Link &link, int process, const ShareKey &share) {
-  auto step = link.inFlight.find(share);
-  if (step == link.inFlight.end()) {
+  std::set<uint32_t> ranks = awaitedBy(link, share);
+  if (ranks.empty() && !link.inFlight.contains(share)) {
     return {};
   }
   std::string note;
   append(note, NoteHead{link.number, NoteKind::Answer, wire.self()});
   append(note, share);
-  for (uint32_t rank : step->second->awaitedRanks()) {
+  for (uint32_t rank : ranks) {
     if (note.size() + sizeof(rank) <= Wire::maxNote) {
       append(note, rank);
     }

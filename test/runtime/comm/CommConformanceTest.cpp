@@ -272,6 +272,35 @@ TEST(CommTest, whoHasComeIsNotBlamed) {
   });
 }
 
+// Rank 5 gives up first, on rank 0, which waits for rank 3 in another step.
+TEST(CommTest, whoWaitsElsewhereIsNotBlamed) {
+  auto communicator = connectTestRanks(std::chrono::milliseconds(500));
+  if (!communicator->sendsMessages()) {
+    GTEST_SKIP() << "only processes stop one by one";
+  }
+  StepDesc other = gatherStep({0, 3}), step = gatherStep({0, 5});
+  other.tag = 6;
+  step.tag = 7;
+  onLocal(gatherStep({0, 5, 3}), [&](size_t party) {
+    const StepDesc &own = party == 0 ? other : step;
+    if (party != 1) {
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(party == 0 ? 250 : 1200));
+    }
+    if (party == 2) { // its process is there, but does not come
+      return;
+    }
+    float source = 0;
+    std::vector<float> results(2);
+    auto share = LoneStep::prepare(*communicator, own, party);
+    ASSERT_TRUE(share) << share.status().message();
+    Status status = runStep(*communicator, **share, &source, results.data());
+    EXPECT_EQ(status.code(), ExitCode::Device);
+    EXPECT_THAT(status.message(),
+                HasSubstr("(tag 7) for rank 3, which did not come"));
+  });
+}
+
 // A barrier is passed by all or by none: one who comes when another has given
 // up fails, too.
 TEST(CommTest, whoComesLateFailsToo) {
