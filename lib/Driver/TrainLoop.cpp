@@ -130,13 +130,20 @@ Status TrainLoop::checkLoss(StepResult &result) {
                        "); --on-nonfinite skip undoes such steps, and a "
                        "smaller --lr or --clip-norm at compile may avoid them");
   }
-  if (!isKnown_ || !status.isOk()) { // all of them know, and one says it
+  bool looks = before_ && status.isOk(); // at what each has for itself
+  if (looks) {
+    status = before_->checkFinite();
+  }
+  if (!isKnown_ || looks || !status.isOk()) { // they agree, and one says it
     status = flags_.agree(status);
   }
   if (!before_ || (!status.isOk() && status.code() != ExitCode::Invalid)) {
     return status;
   }
   result.isSkipped = !status.isOk();
+  result.reason = std::isfinite(result.loss)
+                      ? status.message()
+                      : "its loss is " + nonfiniteText(result.loss);
   return result.isSkipped ? before_->restore() : before_->take();
 }
 

@@ -35,7 +35,9 @@ public:
   /// floats. ExitCode::Usage if nothing is trained, or no output is a loss.
   Status findLoss();
 
-  /// From now on a step whose loss is not finite is undone, not an error.
+  /// From now on a step whose loss is not finite, or what it has made of the
+  /// state, is undone, not an error. Costs a copy and a look at all of the
+  /// state in each step.
   void skipNonfinite() { before_.emplace(*loaded_.session); }
 
   /// Runs the steps behind `done` up to `last`, from `position` on in the order

@@ -9,6 +9,7 @@
 #include "TrainReport.h"
 
 #include "Console.h"
+#include "Outputs.h"
 #include "divisi/Support/Clock.h"
 #include "divisi/Support/JsonOutput.h"
 #include "divisi/Support/Units.h"
@@ -84,6 +85,7 @@ std::string TrainReport::describe(const StepResult &result) const {
 void TrainReport::add(const StepResult &result) {
   samples_ += result.samples;
   latest_.step = result.step;
+  undone_ = result.isSkipped ? undone_ + 1 : 0;
   if (!result.isSkipped) {
     first_ = first_.value_or(result.loss);
     latest_ = result;
@@ -93,8 +95,7 @@ void TrainReport::add(const StepResult &result) {
   }
   if (result.isSkipped) {
     line_.clear();
-    sayWarning() << "step " << result.step << " is undone: its loss is "
-                 << nonfiniteText(result.loss);
+    sayWarning() << "step " << result.step << " is undone: " << result.reason;
   }
   if (run_.asJson) {
     writeJson(result);
@@ -105,6 +106,11 @@ void TrainReport::add(const StepResult &result) {
 
 void TrainReport::end() {
   line_.end();
+  if (!isQuiet_ && undone_ > 0) {
+    sayWarning() << "nothing is trained behind step " << latest_.step - undone_
+                 << ": undone at the end, one by one: "
+                 << countText(undone_, "step");
+  }
   if (isQuiet_ || latest_.step != run_.last || !first_) {
     return;
   }

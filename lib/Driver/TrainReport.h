@@ -26,7 +26,8 @@ struct StepResult {
   int64_t samples = 0;                   ///< Of its batch.
   double loss = 0;                       ///< Of the batch, before the update.
   double seconds = 0;                    ///< That it took.
-  bool isSkipped = false;                ///< Undone, as the loss is not finite.
+  bool isSkipped = false;                ///< Undone: something is not finite.
+  std::string reason;                    ///< Why it is undone.
   std::map<std::string, double> numbers; ///< All outputs that are one number.
   rt::DataPosition next;                 ///< Where the next step begins.
 };
@@ -63,6 +64,7 @@ private:
   double begin_;                ///< Seconds of the clock.
   int64_t samples_ = 0;         ///< Of all steps so far.
   std::optional<double> first_; ///< The first step's loss.
+  int64_t undone_ = 0;          ///< How many of the last steps are undone.
   StepResult latest_;
 };
 

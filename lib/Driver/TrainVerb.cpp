@@ -89,9 +89,13 @@ private:
                               on(ActsOn::Answer),
                               cl::desc("write none: what is trained is lost")};
   cl::opt<int64_t> saveEvery_{
-      "save-every",       cl::sub(command),
-      on(ActsOn::Answer), cl::value_desc("N"),
-      cl::init(0),        cl::desc("write one behind every N steps, too")};
+      "save-every",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("N"),
+      cl::init(0),
+      cl::desc("write one behind every N steps, too; 0: behind the "
+               "last alone")};
   cl::opt<int64_t> keep_{"keep",
                          cl::sub(command),
                          on(ActsOn::Answer),

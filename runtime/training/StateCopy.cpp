@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/training/StateCopy.h"
+#include "divisi/runtime/training/FiniteState.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,6 +23,19 @@ StateCopy::StateCopy(Session &session)
     });
   });
   copies_.resize(boxes_.size());
+}
+
+Status StateCopy::checkFinite() const {
+  for (const StateBox &box : boxes_) {
+    auto bytes = session_.readState(box);
+    Status status =
+        bytes ? rt::checkFinite(session_.globals()[box.global], *bytes)
+              : bytes.status();
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  return {};
 }
 
 Status StateCopy::take() {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/training/Checkpoint.h"
+#include "divisi/runtime/training/FiniteState.h"
 #include "runtime/training/CheckpointFolder.h"
 
 #include "divisi/Support/JsonOutput.h"
@@ -150,6 +151,11 @@ static Expected<std::string> writeStateFile(const std::string &path,
       path, tensors, [&](size_t i) -> Expected<std::span<const std::byte>> {
         auto bytes = session.readState(boxes[own[i]]);
         if (bytes) {
+          Status status =
+              checkFinite(session.globals()[boxes[own[i]].global], *bytes);
+          if (!status.isOk()) {
+            return status;
+          }
           hashes[i] = toHex(Sha256::of(*bytes));
         }
         return bytes;

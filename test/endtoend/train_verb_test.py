@@ -6,9 +6,10 @@ import shutil
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from share import is_sweep
 from train_runs import (BATCH, checkpoints, compile_classifier, losses, order,
-                        samples, save_identity, state, train, write_data)
+                        samples, save, save_identity, state, train, write_data)
 
 pytestmark = pytest.mark.as_written
 
@@ -182,6 +183,46 @@ def test_what_is_no_batch(divisi):
     assert ("the first extent of an input is the batch, and 'labels' is f32[]; "
             "give what is the same in every step by --inputs" in
             train(divisi, "--steps", 1, exits=USAGE).err)
+
+
+# What is not finite.
+
+def save_root(path):
+    """The square root of w * x, whose loss is finite where x is 0, and whose
+    gradient is not."""
+    nodes = [helper.make_node("Mul", ["x", "w"], ["y"]),
+             helper.make_node("Sqrt", ["y"], ["z"]),
+             helper.make_node("ReduceSum", ["z"], ["loss"], keepdims=0)]
+    save(path, nodes, [("x", TensorProto.FLOAT, [1, 2])], [("loss", [])],
+         {"w": np.ones(2, np.float32)})
+
+
+@pytest.mark.parametrize("launch", [[], ["--launch", 2]])
+def test_weights_that_are_not_finite(divisi, launch):
+    """A step with a finite loss makes them; no checkpoint has them."""
+    save_root(divisi.path("m.onnx"))
+    divisi("compile", "m.onnx", "--train", "--loss", "output", "--optimizer",
+           "adamw", "--lr", 0.01, "--devices", 2, "-o", "m.divisi")
+    x = np.ones((6, 2), np.float32)
+    x[order(0, 6, 0)[2]] = 0
+    divisi.path("data").mkdir()
+    np.save(divisi.path("data/a.x.npy"), x)
+    result = train(divisi, "--steps", 6, "--save-every", 1, *launch,
+                   exits=CONTENT)
+    assert re.search(
+        r"step 3: the checkpoint could not be saved: .*global 'w.*' has elements "
+        r"that are not finite; divisi compile --skip-nonfinite makes .*; the last "
+        r"checkpoint is 'm.checkpoints/step-0000000002'", result.err), result.err
+    assert checkpoints(divisi) == ["step-0000000001", "step-0000000002"]
+    result = train(divisi, "--steps", 3, "--resume", "--on-nonfinite", "skip",
+                   *launch)
+    assert re.search("step 3 is undone: .*global 'w.*' has elements that are not",
+                     result.err), result.err
+    assert ("nothing is trained behind step 2: undone at the end, one by one: 1 "
+            "step" in result.err), result.err
+    found = losses(divisi, "--steps", 6, "--resume", "--on-nonfinite", "skip",
+                   *launch)
+    assert np.isfinite(list(found.values())).all()
 
 
 # Losses.

@@ -111,7 +111,8 @@ Status beginCheckpoint(const std::string &path);
 /// Removes the checkpoint at `path`, or what there is of one.
 Status removeCheckpoint(const std::string &path);
 /// Writes what the ranks of `session` have to write, and returns what
-/// endCheckpoint() has to know of it.
+/// endCheckpoint() has to know of it. Invalid, naming the global, where an
+/// element is not finite.
 Expected<std::string> writeStateFiles(const std::string &path,
                                       const Session &session);
 /// Makes it a checkpoint, of what all sessions have returned together.

@@ -21,6 +21,9 @@ public:
   /// Of `session`, which outlives it.
   explicit StateCopy(Session &session);
 
+  /// Invalid, naming the first global that is not finite at present; fails as
+  /// Session::readState does. A pass over what the session has of the state.
+  Status checkFinite() const;
   /// Copies the present values. Fails as Session::readState does.
   Status take();
   /// Gives the session the values that take() has copied last.
