@@ -26,7 +26,7 @@ exec.program @f__0 entry @f ranks [0] arena 0 {
   // CHECK: exec.call "nn.conv"(%[[B]], {{.*}} format "channels_last" of 18432>)
   exec.call "nn.conv"(%1, %w) into (%2) {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_hi = array<i64: 1, 1>, pads_lo = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (!x, !w) into (!x)
   // CHECK: exec.call "pack"(%[[B]]) into (%[[P:.*]]) {}
-  // CHECK: exec.update @s %[[P]] : !exec.buffer<tensor<2x16x12x12xf32, #spmd.local<(), [*, *, *, *], 2x16x12x12>>, @g>
+  // CHECK: exec.update @s %[[P]] : <tensor<2x16x12x12xf32, #spmd.local<(), [*, *, *, *], 2x16x12x12>>, @g>
   exec.update @s %1 : !x
 }
 }
