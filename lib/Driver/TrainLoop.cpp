@@ -69,16 +69,16 @@ void TrainLoop::readNumbers(const std::vector<rt::HostTensor> &parts,
   result.loss = found == result.numbers.end() ? 0 : found->second;
 }
 
-/// Where an index that is out of range comes from, if it does from the data. A
-/// loss looks for a negative label below the extent, so that it is none from
-/// the end.
+/// `message`, and where an index that is out of range comes from, if it does
+/// from the data. A loss looks for a negative label below the extent, so that
+/// it is none from the end, as the kernel would take others.
 std::string TrainLoop::blame(const std::string &message,
                              const rt::Batch &batch) const {
   StringRef text = StringRef(message).split(": index ").second;
   StringRef range = text.split("outside of an extent of ").second;
   int64_t bad = 0, extent = 0;
   if (text.consumeInteger(10, bad) || range.consumeInteger(10, extent)) {
-    return "";
+    return message;
   }
   auto isBad = [&](int64_t value) {
     return value == bad || (value < 0 && value - extent == bad);
@@ -98,14 +98,19 @@ std::string TrainLoop::blame(const std::string &message,
            values && !rt::isFloatType(input.type) && i < values->count(); ++i) {
         int64_t value = values->intAt(i);
         if (isBad(value)) {
-          std::string what = value == bad ? "it" : std::to_string(value);
-          return "; input '" + input.name + "' has " + what + " in " +
+          bool isLabel = value != bad;
+          std::string what = isLabel ? std::to_string(value) : "it";
+          std::string range =
+              isLabel ? "; labels are 0 to " + std::to_string(extent - 1) : "";
+          return (isLabel ? StringRef(message).split("; expected ").first.str()
+                          : message) +
+                 range + "; input '" + input.name + "' has " + what + " in " +
                  folder_.describe(sample);
         }
       }
     }
   }
-  return "";
+  return message;
 }
 
 Status TrainLoop::runStep(const rt::Batch &batch, StepResult &result) {
@@ -115,8 +120,8 @@ Status TrainLoop::runStep(const rt::Batch &batch, StepResult &result) {
   if (!parts) {
     bool isData = parts.status().code() == ExitCode::Invalid;
     return makeError(parts.status().code(), "step ", result.step, ": ",
-                     parts.status().message(),
-                     isData ? blame(parts.status().message(), batch) : "");
+                     isData ? blame(parts.status().message(), batch)
+                            : parts.status().message());
   }
   readNumbers(*parts, result);
   return checkLoss(result);

@@ -230,7 +230,8 @@ def test_weights_that_are_not_finite(divisi, launch):
 @pytest.mark.parametrize("label, said", [
     (77, r"index 77 .*; input 'labels' has it"),
     # Not a class counted from the end.
-    (-1, r"index -\d+ .*; input 'labels' has -1")])
+    (-1, r"index -\d+ .* is outside of an extent of 4; labels are 0 to 3; "
+         r"input 'labels' has -1")])
 def test_labels_without_a_class_are_found(ready, label, said):
     data = samples(100)
     data["labels"][33] = label
