@@ -15,8 +15,8 @@
 // RUN:   --nn-plan="cluster=dgx-h100:4 tensor-parallel-size=4 report" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REPORT
 
-// A quarter of the weights and whole vectors of the norms.
-// REPORT: remark: predicted {{[0-9]+}} ns, peak {{[0-9]+}} bytes; of 185892864 bytes of globals 4649{{[0-9]+}} rest on a device
+// A quarter of the weights, all positions, and whole vectors of the norms.
+// REPORT: remark: predicted {{[0-9]+}} ns, peak {{[0-9]+}} bytes; of 185892864 bytes of globals 4885{{[0-9]+}} rest on a device
 
 // CHECK-DAG: nn.global @wte {{.*}}#spmd.place<@g: [m0.m1, *]>
 // CHECK-DAG: nn.global @h0_qkv_w {{.*}}#spmd.place<@g: [*, *, m0.m1, *]>
