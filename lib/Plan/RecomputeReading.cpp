@@ -40,6 +40,7 @@ private:
   };
 
   void findEnds();
+  std::vector<bool> fromGradients() const;
   bool findTurn();
   void findRoots();
   void findCosts();
@@ -95,11 +96,25 @@ void RecomputeReader::findEnds() {
   }
 }
 
-/// What the step's results need is the forward pass; false if that is all.
+/// Which tensors follow from gradients, as whether a step is skipped does.
+std::vector<bool> RecomputeReader::fromGradients() const {
+  std::vector<bool> found(dataflow_.values.size(), false);
+  for (auto [index, tensor] : llvm::enumerate(dataflow_.values)) {
+    found[index] =
+        tensor.state == StateKind::Gradient ||
+        (tensor.kind == DataflowValue::Kind::Result &&
+         llvm::any_of(operands_[tensor.index],
+                      [&](unsigned operand) { return found[operand]; }));
+  }
+  return found;
+}
+
+/// What results need without gradients is the forward pass; false if all is.
 bool RecomputeReader::findTurn() {
+  std::vector<bool> isBehind = fromGradients();
   std::vector<bool> isNeeded(dataflow_.values.size(), false);
   for (const Output &output : dataflow_.outputs) {
-    isNeeded[output.tensor] = true;
+    isNeeded[output.tensor] = !isBehind[output.tensor];
   }
   for (size_t index = dataflow_.values.size(); index-- != 0;) {
     const DataflowValue &tensor = dataflow_.values[index];

@@ -1,6 +1,7 @@
 """Memory of training steps: where their states rest, and what of the forward
 pass is computed again instead of kept."""
 
+import json
 import re
 import sys
 
@@ -115,6 +116,18 @@ def large(generated):
     """Activations are most of what its step holds."""
     return generated("gpt2.py", "--size", "tiny", "--layers", 3, "--vocabulary",
                      64, "--batch", 16, "--seq", 64)
+
+
+@pytest.mark.parametrize("flag", [["--precision", "f16"], ["--skip-nonfinite"]])
+def test_all_is_recomputed_where_steps_may_be_skipped(divisi, large, flag):
+    """Whether one is skipped is an output that follows from gradients."""
+    held = []
+    for choice in ("none", "full"):
+        facts = divisi("explain", large.onnx, *STEP, *flag, "--recompute", choice,
+                       "--rewrite", "off", "--json")
+        [device] = json.loads(facts.out)["memory"]["per_device"]
+        held.append(device["total_bytes"])
+    assert held[1] < 0.95 * held[0]
 
 
 @pytest.mark.sample(slow=True, first=True)
