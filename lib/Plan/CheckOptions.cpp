@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+
 namespace divisi {
 
 PipelineRequest pipelineOf(const PlanOptions &options) {
@@ -95,7 +97,10 @@ Status checkZero(const Dataflow &dataflow, const PlanOptions &options,
                        all, ", or ", all, " itself");
     }
   }
-  if (all > 1 && !llvm::is_contained(devices.roles, AxisRole::Data)) {
+  bool isSplit =
+      std::max({zero->parameters, zero->gradients, zero->states}) > 1;
+  if (isSplit && all > 1 &&
+      !llvm::is_contained(devices.roles, AxisRole::Data)) {
     return Status(ExitCode::Usage,
                   "ZeRO splits states over axes of data, and the grid has "
                   "none; name one in --mesh, as in data=8, or leave that out");

@@ -97,6 +97,11 @@ def test_misuse_is_told(divisi, tiny, flags, message):
                              exits=USAGE).err
 
 
+def test_nothing_is_split_without_data_parallelism(divisi, tiny):
+    divisi("plan", tiny.onnx, *STEP, "--zero", 0, "--data-parallel-size", 1,
+           "--tensor-parallel-size", 2, "-o", "p.mlir")
+
+
 def test_states_are_those_of_steps(divisi, tiny):
     assert ("ZeRO is for training steps, and the module updates no parameter "
             "by a gradient; leave --zero out, or add --train" in
