@@ -54,6 +54,17 @@ private:
     return llvm::is_contained(dataflow_.sites[site].batch, true);
   }
   bool isCast(unsigned site) const;
+  bool isConstant(unsigned tensor) const {
+    const DataflowValue &value = dataflow_.values[tensor];
+    return value.kind == DataflowValue::Kind::Result &&
+           operands_[value.index].empty();
+  }
+  /// What a loop carries from zero on, as sums of micro-batches.
+  bool isCarriedSum(unsigned tensor) const {
+    return first_[tensor] && !dataflow_.values[tensor].isGiven &&
+           isConstant(*first_[tensor]);
+  }
+  void followArguments();
   void followGlobals();
   void followBatch();
   void findParameters();
@@ -62,6 +73,8 @@ private:
   Dataflow &dataflow_;
   std::vector<llvm::SmallVector<unsigned, 3>> operands_; ///< Per site: tensors.
   std::vector<llvm::SmallVector<unsigned, 1>> results_;  ///< The same.
+  /// Per tensor, of an argument of a body: what it is at first.
+  std::vector<std::optional<unsigned>> first_;
   /// Per tensor: whether it is replaced; whether it is made of globals alone,
   /// of which some are replaced; whether the batch meets it, or what is made of
   /// it so; whether it is made of the batch and of no global.
@@ -72,9 +85,9 @@ private:
 
 StateFinder::StateFinder(Dataflow &dataflow)
     : dataflow_(dataflow), operands_(dataflow.sites.size()),
-      results_(dataflow.sites.size()), isUpdated_(dataflow.values.size()),
-      isOfGlobals_(dataflow.values.size()), isMet_(dataflow.values.size()),
-      isOfBatch_(dataflow.values.size()) {
+      results_(dataflow.sites.size()), first_(dataflow.values.size()),
+      isUpdated_(dataflow.values.size()), isOfGlobals_(dataflow.values.size()),
+      isMet_(dataflow.values.size()), isOfBatch_(dataflow.values.size()) {
   for (auto [index, site] : llvm::enumerate(dataflow.sites)) {
     operands_[index].resize(site.nest.operands.size());
   }
@@ -87,6 +100,21 @@ StateFinder::StateFinder(Dataflow &dataflow)
         operands_[consumer.index][consumer.operand] = unsigned(index);
       } else if (consumer.kind == Consumer::Kind::Update) {
         isUpdated_[consumer.index] = true;
+      } else if (consumer.kind == Consumer::Kind::Argument &&
+                 !first_[consumer.index]) {
+        first_[consumer.index] = unsigned(index);
+      }
+    }
+  }
+  followArguments();
+}
+
+/// Bodies use what is the same in each iteration as what is given for it.
+void StateFinder::followArguments() {
+  for (auto &operands : operands_) {
+    for (unsigned &operand : operands) {
+      while (first_[operand] && dataflow_.values[operand].isGiven) {
+        operand = *first_[operand];
       }
     }
   }
@@ -108,18 +136,14 @@ void StateFinder::followGlobals() {
     isOfGlobals_[index] =
         tensor.kind == DataflowValue::Kind::Global && isUpdated_[index];
   }
-  auto isConstant = [&](unsigned tensor) {
-    const DataflowValue &value = dataflow_.values[tensor];
-    return value.kind == DataflowValue::Kind::Global ||
-           (value.kind == DataflowValue::Kind::Result &&
-            operands_[value.index].empty());
-  };
   for (unsigned site = 0; site != dataflow_.sites.size(); ++site) {
     bool isOf =
         !isReached(site) &&
         llvm::all_of(operands_[site],
                      [&](unsigned tensor) {
-                       return isOfGlobals_[tensor] || isConstant(tensor);
+                       return isOfGlobals_[tensor] || isConstant(tensor) ||
+                              dataflow_.values[tensor].kind ==
+                                  DataflowValue::Kind::Global;
                      }) &&
         llvm::any_of(operands_[site],
                      [&](unsigned tensor) { return isOfGlobals_[tensor]; });
@@ -127,12 +151,20 @@ void StateFinder::followGlobals() {
       isOfGlobals_[result] = isOf;
     }
   }
+  for (auto [index, tensor] : llvm::enumerate(dataflow_.values)) {
+    if (first_[index] && tensor.isGiven) { // stands behind it
+      isOfGlobals_[index] = isOfGlobals_[*first_[index]];
+    }
+  }
 }
 
 void StateFinder::findParameters() {
   for (size_t index = dataflow_.values.size(); index-- != 0;) {
     for (const Consumer &consumer : dataflow_.values[index].consumers) {
-      if (isOfGlobals_[index] && consumer.kind == Consumer::Kind::Operand) {
+      if (isOfGlobals_[index] && consumer.kind == Consumer::Kind::Argument) {
+        isMet_[index] = isMet_[index] || isMet_[consumer.index];
+      } else if (isOfGlobals_[index] &&
+                 consumer.kind == Consumer::Kind::Operand) {
         const auto &results = results_[consumer.index];
         isMet_[index] = isMet_[index] || isReached(consumer.index) ||
                         llvm::any_of(results, [&](unsigned result) {
@@ -159,14 +191,14 @@ void StateFinder::findParameters() {
 
 /// What the batch has made and left, and what is made of that alone.
 void StateFinder::followBatch() {
+  for (unsigned tensor = 0; tensor != dataflow_.values.size(); ++tensor) {
+    isOfBatch_[tensor] = isCarriedSum(tensor);
+  }
   for (unsigned site = 0; site != dataflow_.sites.size(); ++site) {
     bool isOf = isReached(site);
     if (!isOf) {
       for (unsigned operand : operands_[site]) {
-        const DataflowValue &tensor = dataflow_.values[operand];
-        bool isConstant = tensor.kind == DataflowValue::Kind::Result &&
-                          operands_[tensor.index].empty();
-        if (!isConstant && !isOfBatch_[operand]) {
+        if (!isConstant(operand) && !isOfBatch_[operand]) {
           isOf = false;
           break;
         }
@@ -201,7 +233,9 @@ void StateFinder::findGradients() {
   for (auto [index, tensor] : llvm::enumerate(dataflow_.values)) {
     if (isWanted[index] && isOfBatch_[index] &&
         tensor.state == StateKind::None && !tensor.shape.empty() &&
-        (isReached(tensor.index) || tensor.consumers.size() > 1) &&
+        (isCarriedSum(unsigned(index)) || tensor.consumers.size() > 1 ||
+         (tensor.kind == DataflowValue::Kind::Result &&
+          isReached(tensor.index))) &&
         sizes.contains(tensor.bytes() * 8 / tensor.bits)) {
       tensor.state = StateKind::Gradient;
     }

@@ -66,6 +66,36 @@ def test_stages_keep_what_is_known_of_them(divisi, tiny, zero, split, devices):
     assert found == pytest.approx(expected, rel=0.03)
 
 
+@pytest.mark.sample("zero", first=True)
+@pytest.mark.parametrize("zero, split", [
+    ("2", (1, 2, 2)), ("0", (1, 1, 1)), ("1", (1, 1, 2)), ("3", (2, 2, 2))])
+def test_loops_of_micro_batches_keep_the_same(divisi, tiny, zero, split):
+    """Weights reach the loop as arguments, and gradients are what it carries."""
+    loop = ("--epsilon", 1e-3, "--micro-batches", 8,
+            "--pipeline-parallel-size", 1)
+    divisi("compile", tiny.onnx, *STEP, *loop, "-o", "one.divisi")
+    found = states(divisi(
+        "compile", tiny.onnx, *STEP, *loop, "--devices", 2,
+        "--data-parallel-size", 2, "--zero", zero, "-o", "two.divisi"))
+    expected = [full / n for full, n in zip((4, 4, 8), split)]
+    assert found == pytest.approx(expected, rel=0.03)
+    random = np.random.default_rng(0)
+    data = {name: random.integers(0, 100, (64, 16))
+            for name in ("input_ids", "labels")}
+    one, two = (weights_after(divisi, path, data)
+                for path in ("one.divisi", "two.divisi"))
+    for name, value in one.items():
+        np.testing.assert_allclose(two[name], value, 1e-3, 1e-5, name)
+
+
+def weights_after(divisi, path, data):
+    session = package.Session(package.load(divisi.path(path)))
+    for _ in range(3):
+        session.run(data)
+    return {name: np.array(session.state[name]) for name in session.state
+            if f"{name}.mean" in session.state}
+
+
 def test_a_limit_finds_the_last_stage(divisi, tiny):
     """Far below what replicated states take, 16 bytes a parameter."""
     free = divisi("plan", tiny.onnx, *STEP, "--devices", 4, "--zero", 0, "-o",
