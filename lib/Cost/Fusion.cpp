@@ -108,9 +108,8 @@ static nn::LoopInterface makerOf(OpOperand &operand) {
   return nullptr;
 }
 
-/// Whether a schedule lets both run at one time. A kernel of several steps
-/// would keep what all of them read until the last: gradients of all
-/// micro-batches.
+/// Whether a schedule lets both run at one time. A kernel of several steps would
+/// keep what all of them read until the last: gradients of all micro-batches.
 static bool isOneStep(Operation *maker, Operation *user) {
   return maker->getAttr(pipe::PipeDialect::kStep) ==
          user->getAttr(pipe::PipeDialect::kStep);
@@ -120,7 +119,7 @@ static bool isOneStep(Operation *maker, Operation *user) {
 static bool isFused(OpOperand &operand, nn::LoopInterface maker) {
   spmd::LocalAttr local = spmd::getLocal(operand.get().getType());
   return local && operand.get().getDefiningOp() == maker &&
-         hasLocalKernel(maker) &&
+         !local.getLayout().isPartial() && hasLocalKernel(maker) &&
          hasLocalKernel(cast<nn::LoopInterface>(operand.getOwner()));
 }
 
@@ -140,9 +139,8 @@ llvm::DenseMap<Operation *, OpFusion> fusionsOf(Block &body) {
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
       nn::LoopInterface maker = makerOf(operand);
-      if (!maker || !isOneStep(maker, op) ||
-          !fuses(maker.getLoopNest(), 0, nest, number) || !hasKernel(maker) ||
-          !hasKernel(op)) {
+      if (!maker || !isOneStep(maker, op) || !fuses(maker.getLoopNest(), 0, nest, number) ||
+          !hasKernel(maker) || !hasKernel(op)) {
         continue;
       }
       KernelSize size = sizes.lookup(maker);

@@ -284,8 +284,9 @@ uint32_t EdgeMatrices::aparts(unsigned tensorClass, const Port &from,
   matrix.columns = uint32_t(to.layouts->size());
   matrix.entries.reserve(size_t(matrix.rows) * matrix.columns);
   for (auto [made, makerApart] : llvm::zip_equal(*from.layouts, *from.apart)) {
+    bool isWhole = makerApart && !pool_.layout(tensorClass, made).isPartial();
     for (auto [used, userApart] : llvm::zip_equal(*to.layouts, *to.apart)) {
-      bool isFused = makerApart && userApart && made == used;
+      bool isFused = isWhole && userApart && made == used;
       matrix.entries.push_back(
           isFused ? 0
                   : costOf(makerApart.value_or(0) + userApart.value_or(0),

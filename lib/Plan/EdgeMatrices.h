@@ -90,7 +90,7 @@ public:
   /// Of no cost.
   uint32_t zeros(const Port &from, const Port &to);
   /// Of what it takes more where two operators are not one kernel: their
-  /// layouts differ, or one of them is a view.
+  /// layouts differ or are partial, or one of them is a view.
   uint32_t aparts(unsigned tensorClass, const Port &from, const Port &to,
                   int64_t repeats = 1);
   /// Prices what was asked for, on two threads.

@@ -15,11 +15,11 @@
 //
 // `fuses` considers loops alone. `fusionsOf` checks the rest in a program: that
 // the result has no other user, and, once it is partitioned, that each device
-// computes the part that it uses: layouts are equal. Partial sums that an
-// operator carries on are parts like any other. An operator is fused into one
-// producer: if several operands could be fused, it takes the first of them from
-// a register, and reads the others. Operators of different steps of a pipeline
-// are never fused: a sum over micro-batches would keep the gradients of all.
+// computes the part that it uses: layouts are equal, and not partial. An
+// operator is fused into one producer: if several operands could be fused, it
+// takes the first of them from a register, and reads the others. Operators of
+// different steps of a pipeline are never fused: a sum over micro-batches would
+// keep the gradients of all.
 //
 //===----------------------------------------------------------------------===//
 

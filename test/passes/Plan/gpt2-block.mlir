@@ -3,8 +3,7 @@
 // nothing else, the planner finds Megatron's plan: heads and the inner width of
 // the MLP are split, the tied embedding by vocabulary, and all that is moved
 // are sums after the embedding, the attention and the MLP (scattered over the
-// tokens, and gathered again before the next product). One device adds the
-// positions to its part of the first sum, in the kernel that makes it.
+// tokens, and gathered again before the next product).
 
 // RUN: divisi-opt %s -o %t \
 // RUN:   --nn-plan="cluster=dgx-h100:4 tensor-parallel-size=4" --verify-plan
@@ -15,8 +14,8 @@
 // RUN:   --nn-plan="cluster=dgx-h100:4 tensor-parallel-size=4 report" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REPORT
 
-// A quarter of the weights, all positions, and whole vectors of the norms.
-// REPORT: remark: predicted {{[0-9]+}} ns, peak {{[0-9]+}} bytes; of 185892864 bytes of globals 4885{{[0-9]+}} rest on a device
+// A quarter of the weights and whole vectors of the norms.
+// REPORT: remark: predicted {{[0-9]+}} ns, peak {{[0-9]+}} bytes; of 185892864 bytes of globals 4649{{[0-9]+}} rest on a device
 
 // CHECK-DAG: nn.global @wte {{.*}}#spmd.place<@g: [m0.m1, *]>
 // CHECK-DAG: nn.global @h0_qkv_w {{.*}}#spmd.place<@g: [*, *, m0.m1, *]>
@@ -34,7 +33,6 @@
 // CHECK: nn.matmul {{.*}}"bsf,fe->bse", spmd.split = #spmd.split<@g: f@m0.m1>
 // CHECK: nn.matmul {{.*}}"bse,ve->bsv", spmd.split = #spmd.split<@g: v@m0.m1>
 
-// MOVES: = spmd.mask
 // MOVES: = spmd.reduce_scatter
 // MOVES: = spmd.all_gather
 // MOVES: = spmd.reduce_scatter
