@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Compares predicted with published throughputs of training steps.
 
-    python bench/training/published.py [--only NAME,...] [--seconds N]
+    python bench/training/published.py [--only NAME,...] [--seconds N] [--kernels]
     python bench/training/published.py --list alpa [--free]
 
 Each line of published.txt, or of alpa.txt, is planned with its degrees of
 parallelism, or stages, as constraints; --free leaves the stages of alpa.txt to the
-planner. Says its predicted TFLOP/s, how far that is from what was published, and
-whether both put the lines in one order. Markdown to stdout.
+planner. Attention is what models have of it, products and softmax in memory, as
+it was there; --kernels takes kernels that store none of that. Says its predicted
+TFLOP/s, how far that is from what was published, and whether both put the lines
+in one order. Markdown to stdout; each line is told to stderr as it is planned.
 """
 
 import argparse
@@ -27,6 +29,8 @@ sys.path.insert(0, str(HERE.parent / "substitutions"))
 from rank import kendall  # noqa: E402
 
 VOCABULARY = 51200
+# Attention as the model has it.
+AS_WRITTEN = ["--leave-out", "nn-fuse-attention"]
 
 
 @dataclass
@@ -97,18 +101,21 @@ def parse():
                         default="megatron")
     parser.add_argument("--free", action="store_true",
                         help="stages of alpa.txt are the planner's")
+    parser.add_argument("--kernels", action="store_true",
+                        help="attention by kernels that store no products")
     parser.add_argument("--seconds", type=float, metavar="N",
                         help="leave out what takes longer to plan")
     return parser.parse_args()
 
 
-def row_of(one, folder, seconds):
+def row_of(one, folder, arguments):
     """Its row, and its predicted and published TFLOP/s if it is planned."""
     path = folder / one.name
     path.mkdir()
     model = plans.Model(one.model(), path).of_batch(
         one.batch // one.batches())
-    plan = plans.Plan(model, one.cluster, one.constraints(), path, seconds,
+    constraints = one.constraints() + ([] if arguments.kernels else AS_WRITTEN)
+    plan = plans.Plan(model, one.cluster, constraints, path, arguments.seconds,
                       one.step)
     start = [one.name, one.source, one.cluster, one.how(),
              f"{one.teraflops:.3g}"]
@@ -136,8 +143,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         for one in every:
             if one.name in only:
-                row, pair = row_of(one, Path(name), arguments.seconds)
-                print(*row, file=sys.stderr)
+                row, pair = row_of(one, Path(name), arguments)
+                print(*row, file=sys.stderr, flush=True)
                 rows.append(row)
                 pairs += [pair] if pair else []
     print(report.table(["model", "source", "cluster",
