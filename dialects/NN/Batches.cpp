@@ -13,6 +13,11 @@
 using namespace mlir;
 using namespace divisi;
 
+bool nn::hasBatch(func::FuncOp entry, unsigned number) {
+  auto type = cast<RankedTensorType>(entry.getArgumentTypes()[number]);
+  return type.getRank() != 0 && !entry.getArgAttr(number, kSharedAttr);
+}
+
 std::optional<nn::BatchPart> nn::batchOf(SliceOp slice) {
   auto type = cast<RankedTensorType>(slice.getX().getType());
   if (type.getRank() == 0 || nodeName(slice.getLoc()) != kBatchNode) {

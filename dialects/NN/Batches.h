@@ -11,6 +11,8 @@
 //   %0 = nn.slice %x [0, 4)    of %x, which has 8 rows, the first of two
 //   %1 = nn.slice %x [4, 8)    the second
 //
+// Scalars, and inputs that are marked as shared, are the same for all.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_DIALECTS_NN_BATCHES_H
@@ -18,6 +20,7 @@
 
 #include "dialects/NN/NN.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
 namespace divisi::nn {
@@ -26,6 +29,12 @@ namespace divisi::nn {
 inline constexpr llvm::StringLiteral kBatchNode = "micro_batch";
 /// Marks a body each iteration of which is one micro-batch (a unit attribute).
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "nn.micro_batches";
+/// Marks an argument of an entry that has no batch: all micro-batches read it,
+/// and it is the same in every step (a unit attribute).
+inline constexpr llvm::StringLiteral kSharedAttr = "nn.shared";
+/// Whether argument `number` of `entry` has rows of the batch in dim 0: it is
+/// no scalar, and is not marked as shared.
+bool hasBatch(mlir::func::FuncOp entry, unsigned number);
 /// The location of one that `builder` makes.
 mlir::Location batchLocation(mlir::Builder &builder);
 

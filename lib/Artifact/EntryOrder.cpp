@@ -8,6 +8,8 @@
 
 #include "EntryOrder.h"
 
+#include "dialects/Exec/SharedInputs.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -40,4 +42,13 @@ std::vector<EntryOp> divisi::entriesInOrder(ModuleOp module) {
     add(entry); // that no loop runs: verification says so
   }
   return order;
+}
+
+void divisi::noteKind(EntryOp entry, artifact::Entry &message) {
+  message.set_is_body(entry.getIsBody());
+  auto shared = entry->getAttrOfType<DenseI64ArrayAttr>(kSharedInputsAttr);
+  for (int64_t input = 0; shared && input != message.inputs_size(); ++input) {
+    message.mutable_inputs(int(input))
+        ->set_is_shared(llvm::is_contained(shared.asArrayRef(), input));
+  }
 }

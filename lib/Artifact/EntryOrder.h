@@ -9,6 +9,7 @@
 #ifndef DIVISI_LIB_ARTIFACT_ENTRYORDER_H
 #define DIVISI_LIB_ARTIFACT_ENTRYORDER_H
 
+#include "Manifest.h"
 #include "dialects/Exec/Exec.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -20,6 +21,10 @@ namespace divisi {
 /// The entries of `module`, then bodies, each behind those with the loop that
 /// runs it.
 std::vector<exec::EntryOp> entriesInOrder(mlir::ModuleOp module);
+
+/// Says in `message`, which has the inputs of `entry`, whether it is a body,
+/// and which of its inputs are shared.
+void noteKind(exec::EntryOp entry, artifact::Entry &message);
 
 } // namespace divisi
 

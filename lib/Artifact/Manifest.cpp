@@ -172,7 +172,6 @@ void ManifestBuilder::addEntry(EntryOp entry) {
   entries_[entry.getSymName()] = draft_.manifest.entries_size();
   artifact::Entry *message = draft_.manifest.add_entries();
   message->set_name(entry.getSymName().str());
-  message->set_is_body(entry.getIsBody());
   auto addValues = [&](ArrayAttr names, ArrayAttr types, auto add) {
     for (auto [name, type] :
          llvm::zip_equal(names.getAsRange<StringAttr>(),
@@ -186,6 +185,7 @@ void ManifestBuilder::addEntry(EntryOp entry) {
             [&] { return message->add_inputs(); });
   addValues(entry.getOutputNames(), entry.getOutputTypes(),
             [&] { return message->add_outputs(); });
+  noteKind(entry, *message);
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,7 +35,8 @@ MicroBatches::MicroBatches(func::FuncOp entry, int64_t count, bool isPipeline)
   SmallVector<Type> types;
   for (BlockArgument argument : entry.getArguments()) {
     RankedTensorType part = typeOf(argument);
-    types.push_back(wholeOf(part));
+    bool hasBatch = nn::hasBatch(entry, argument.getArgNumber());
+    types.push_back(hasBatch ? wholeOf(part) : part);
     if (types.back() == part) {
       continue;
     }

@@ -37,7 +37,7 @@ namespace divisi::autodiff {
 class MicroBatches {
 public:
   /// Of `entry`, which has been made for one batch, `count` of them, at least
-  /// one: its arguments that are no scalars have all from now on.
+  /// one: its arguments that have a batch (nn::hasBatch) have all from now on.
   /// `isPipeline`: stages run them beside each other, so that each is one
   /// iteration of a loop, however many there are.
   MicroBatches(mlir::func::FuncOp entry, int64_t count, bool isPipeline);

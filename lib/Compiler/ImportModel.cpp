@@ -53,9 +53,12 @@ Status Compilation::importModel() {
   if (Status status = runPipeline(Stage::Import); !status.isOk()) {
     return status;
   }
+  isTrained_ = options_.train.isWanted();
+  if (Status status = shareInputs(); !status.isOk()) {
+    return status;
+  }
   noteOnModule(*module_, kModelAttr, llvm::sys::path::filename(path));
   isModel_ = isImported_ = true;
-  isTrained_ = options_.train.isWanted();
   Expected<std::optional<PrecisionRecord>> record =
       getPrecisionRecord(*module_);
   if (record && *record && options_.lowered) {

@@ -118,6 +118,11 @@ static Status addShapes(const GivenOptions &given, ImportOptions &options) {
                      ": expected 0 or more");
   }
   options.maxTripCount = given.maxTripCount;
+  if (given.sharedInputs == std::vector<std::string>{"none"}) {
+    options.shared.emplace();
+  } else if (!given.sharedInputs.empty()) {
+    options.shared = given.sharedInputs;
+  }
   return Status();
 }
 

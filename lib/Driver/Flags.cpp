@@ -56,6 +56,11 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
              cl::desc("a run takes this input from the run before, whose "
                       "output it is (a cache): devices keep it; one * in both "
                       "stands for the same text")),
+      sharedInputs("shared-inputs", cl::sub(verb), on(ActsOn::Import),
+                   cl::value_desc("NAME,...|none"), cl::CommaSeparated,
+                   cl::desc("inputs without a batch, which all micro-batches "
+                            "and steps read as they are (default: those whose "
+                            "first dim is not the batch of the others)")),
       maxTripCount("max-trip-count", cl::sub(verb), on(ActsOn::Import),
                    cl::value_desc("N"),
                    cl::desc("the most steps of a loop whose number of steps "
@@ -93,6 +98,7 @@ void ImportFlags::fill(GivenOptions &options) const {
   options.dims = textsOf(dims);
   options.shapes = textsOf(shapes);
   options.states = textsOf(states);
+  options.sharedInputs = textsOf(sharedInputs);
   if (maxTripCount.getNumOccurrences()) {
     options.maxTripCount = maxTripCount.getValue();
   }

@@ -27,8 +27,9 @@ namespace divisi {
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
   /// Adds --data, --dim, --shape, --shapes-from, --constant, --constants-from,
-  /// --state, --max-trip-count, --leave-out, --rules, --precision,
-  /// --keep-f32, --reduce-precision and those of TrainFlags to `verb`.
+  /// --state, --shared-inputs, --max-trip-count, --leave-out, --rules,
+  /// --precision, --keep-f32, --reduce-precision and those of TrainFlags to
+  /// `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
   /// Copies what was given, but files, to `options`.
   void fill(GivenOptions &options) const;
@@ -47,6 +48,7 @@ struct ImportFlags {
   llvm::cl::list<std::string> constants;
   llvm::cl::list<std::string> constantsFrom;
   llvm::cl::list<std::string> states;
+  llvm::cl::list<std::string> sharedInputs;
   llvm::cl::opt<int64_t> maxTripCount;
   llvm::cl::list<std::string> leaveOut;
   llvm::cl::list<std::string> rules;

@@ -39,7 +39,8 @@ PipelineFlags::PipelineFlags(cl::SubCommand &verb)
       microBatches("micro-batches", cl::sub(verb), on(ActsOn::Plan),
                    cl::value_desc("N|auto"), cl::init("1"),
                    cl::desc("a call takes N batches of the model's shapes, one "
-                            "after the other (default: 1); auto: one, divided "
+                            "after the other (default: 1; inputs without a "
+                            "batch are given once); auto: one, divided "
                             "into as many as is fastest (default with "
                             "--objective throughput)")),
       objective("objective", cl::sub(verb), on(ActsOn::Plan),

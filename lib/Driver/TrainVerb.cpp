@@ -44,7 +44,7 @@ private:
   using Fixed = std::map<size_t, rt::HostTensor>;
 
   divisi::Expected<rt::DataFolder> openData(const LoadedEntry &loaded,
-                                            const Fixed &fixed) const;
+                                            Fixed &fixed) const;
   Status compareData(const rt::DataFolder &folder) const;
   void noteData(const rt::DataFolder &folder) const;
   Status checkFlags() const;
@@ -122,20 +122,33 @@ private:
 
 } // namespace
 
-/// All inputs that nothing is given for have samples.
+/// All inputs that nothing is given for have samples, or no batch: then `fixed`
+/// gets what the folder has for them.
 divisi::Expected<rt::DataFolder> TrainVerb::openData(const LoadedEntry &loaded,
-                                                     const Fixed &fixed) const {
-  std::vector<rt::ValueInfo> inputs;
+                                                     Fixed &fixed) const {
+  std::vector<rt::ValueInfo> inputs, shared;
+  std::vector<size_t> indices;
   for (auto [index, input] : enumerate(loaded.entry->inputs)) {
     if (!fixed.count(index)) {
-      inputs.push_back(input);
+      (input.isShared ? shared : inputs).push_back(input);
+    }
+    if (!fixed.count(index) && input.isShared) {
+      indices.push_back(index);
     }
   }
   if (inputs.empty()) {
     return makeError(ExitCode::Usage, "entry '", loaded.entry->name,
                      "' has no input that samples are for");
   }
-  return rt::DataFolder::open(data_, inputs);
+  auto folder = rt::DataFolder::open(data_, inputs, shared);
+  for (size_t i = 0; folder && i < shared.size(); ++i) {
+    auto tensor = folder->shared(i);
+    if (!tensor) {
+      return tensor.status();
+    }
+    fixed.emplace(indices[i], std::move(*tensor));
+  }
+  return folder;
 }
 
 /// Processes may see different folders by one name.

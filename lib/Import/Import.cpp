@@ -10,6 +10,7 @@
 #include "GraphImporter.h"
 #include "InputShapes.h"
 #include "SequenceInputs.h"
+#include "dialects/NN/Batches.h"
 #include "divisi/Evaluate/Evaluator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,19 +42,22 @@ createFunction(mlir::ModuleOp module, const std::vector<InputShape> &inputs) {
   mlir::OpBuilder builder(&context);
   builder.setInsertionPointToEnd(module.getBody());
   std::vector<mlir::Type> types;
-  std::vector<std::string> names;
+  std::vector<const InputShape *> taken;
   for (const InputShape &input : inputs) {
     if (!input.constant && !input.state) {
       types.push_back(tensorType(context, input.type, input.dims));
-      names.push_back(input.name);
+      taken.push_back(&input);
     }
   }
   auto function = mlir::func::FuncOp::create(
       builder, module.getLoc(), "forward", builder.getFunctionType(types, {}));
   function.addEntryBlock();
-  for (size_t i = 0; i < names.size(); ++i) {
-    function.setArgAttr(static_cast<unsigned>(i), "nn.name",
-                        builder.getStringAttr(names[i]));
+  for (auto [i, input] : llvm::enumerate(taken)) {
+    function.setArgAttr(unsigned(i), "nn.name",
+                        builder.getStringAttr(input->name));
+    if (input->isShared) {
+      function.setArgAttr(unsigned(i), nn::kSharedAttr, builder.getUnitAttr());
+    }
   }
   return function;
 }

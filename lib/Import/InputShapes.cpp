@@ -10,6 +10,7 @@
 
 #include "OnnxTypes.h"
 #include "SequenceInputs.h"
+#include "SharedInputs.h"
 #include "divisi/Support/CheckedMath.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -325,7 +326,7 @@ Status Resolver::divide(std::vector<InputShape> &inputs) const {
     });
     std::vector<OnnxDim> dims = info->dims.value_or(std::vector<OnnxDim>());
     dims.resize(input.dims.size());
-    bool isTaken = !input.constant && !input.state && !input.dims.empty();
+    bool isTaken = input.mayHaveBatch() && !input.isShared;
     if (isTaken && dims.front().value) {
       return makeError(ExitCode::Usage, "the model fixes dim 0 of input '",
                        input.name, "' to ", *dims.front().value,
@@ -367,10 +368,9 @@ Expected<std::vector<InputShape>> Resolver::run() {
     }
   }
   if (missing_.empty()) {
-    if (Status status = divide(result); !status.isOk()) {
-      return status;
-    }
-    return result;
+    Status status = markShared(graph_, options_, result);
+    status = status.isOk() ? divide(result) : status;
+    return status.isOk() ? Expected(std::move(result)) : status;
   }
   UnsupportedList unsupported;
   for (const InputShape &input : result) {

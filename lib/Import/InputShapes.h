@@ -27,6 +27,10 @@ struct InputShape {
   const rt::HostTensor *constant = nullptr;
   /// Of `states`, or null.
   const StatePair *state = nullptr;
+  /// Whether it has no batch, though it is no scalar.
+  bool isShared = false;
+  /// Whether it is what a run takes, and may have a batch.
+  bool mayHaveBatch() const { return !constant && !state && !dims.empty(); }
 };
 
 /// What an UnsupportedList says of an input that is unsupported.

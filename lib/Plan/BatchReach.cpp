@@ -8,11 +8,18 @@
 
 #include "BatchReach.h"
 
+#include "dialects/NN/Batches.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace divisi::plan {
 
-void BatchReach::begin(mlir::Value argument) {
+void BatchReach::begin(mlir::BlockArgument argument) {
+  auto entry =
+      llvm::cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
+  if (entry.getArgAttr(argument.getArgNumber(), nn::kSharedAttr)) {
+    return;
+  }
   auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
   Reach reach(type.getRank(), 1);
   if (batchDim_ < type.getRank()) {

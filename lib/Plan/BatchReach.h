@@ -24,8 +24,8 @@ public:
   /// Dimension `batchDim` of arguments is the batch.
   explicit BatchReach(int64_t batchDim) : batchDim_(batchDim) {}
 
-  /// `argument` is one of an entry.
-  void begin(mlir::Value argument);
+  /// `argument` is one of an entry. What is shared has no batch.
+  void begin(mlir::BlockArgument argument);
   /// `value` is the same tensor as `source`.
   void follow(mlir::Value value, mlir::Value source);
   /// Sets Site::batch: the loops behind what is reached of the operands.

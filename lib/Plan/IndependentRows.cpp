@@ -8,6 +8,7 @@
 
 #include "divisi/Plan/IndependentRows.h"
 
+#include "dialects/NN/Batches.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Known.h"
 #include "dialects/NN/Locations.h"
@@ -396,14 +397,15 @@ findIndependentRows(func::FuncOp entry, GlobalStore &store,
   IndependentRows found;
   std::optional<int64_t> batch;
   for (BlockArgument argument : entry.getArguments()) {
-    auto type = cast<RankedTensorType>(argument.getType());
-    if (type.getRank() == 0) {
+    if (!nn::hasBatch(entry, argument.getArgNumber())) {
       continue;
     }
+    auto type = cast<RankedTensorType>(argument.getType());
     if (batch && *batch != type.getDimSize(0)) {
       found.obstacle = "input " + nameOf(entry, argument.getArgNumber(), true) +
                        " has " + std::to_string(type.getDimSize(0)) +
-                       " rows, and one before it " + std::to_string(*batch);
+                       " rows, and one before it " + std::to_string(*batch) +
+                       "; --shared-inputs names inputs without a batch";
       return found;
     }
     batch = type.getDimSize(0);
@@ -415,7 +417,7 @@ findIndependentRows(func::FuncOp entry, GlobalStore &store,
   RowFinder finder(entry->getParentOfType<ModuleOp>(), store, found.batch,
                    trainedBy.has_value());
   for (BlockArgument argument : entry.getArguments()) {
-    if (cast<RankedTensorType>(argument.getType()).getRank() != 0) {
+    if (nn::hasBatch(entry, argument.getArgNumber())) {
       finder.begin(argument);
     }
   }

@@ -9,12 +9,15 @@
 #include "passes/Lower/LowerFunction.h"
 #include "passes/Lower/Passes.h"
 
+#include "dialects/Exec/SharedInputs.h"
+#include "dialects/NN/Batches.h"
 #include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
 #include "passes/ModuleNotes.h"
 
 #include <map>
+#include <set>
 
 namespace divisi {
 #define GEN_PASS_DEF_LOWERTOEXEC
@@ -37,6 +40,7 @@ public:
 /// them.
 struct Signature {
   std::map<int64_t, std::pair<StringAttr, BufferType>> values;
+  std::set<int64_t> shared; ///< Those without a batch, by number.
 
   LogicalResult add(func::FuncOp function, DictionaryAttr attributes,
                     spmd::PlaceAttr place, Type type);
@@ -60,6 +64,9 @@ LogicalResult Signature::add(func::FuncOp function, DictionaryAttr attributes,
   if (!place || !index) {
     return function.emitOpError("has an argument or result without place or "
                                 "index; run split-ranks first");
+  }
+  if (attributes.contains(nn::kSharedAttr)) {
+    shared.insert(*index);
   }
   auto name = attributes.getAs<StringAttr>("nn.name");
   if (!name) {
@@ -157,10 +164,16 @@ void LowerToExecPass::runOnOperation() {
   }
   for (EntryParts &entry : *entries) {
     OpBuilder builder(entry.functions.front());
-    EntryOp::create(builder, entry.functions.front().getLoc(), entry.name,
-                    entry.inputs.names(builder), entry.inputs.types(builder),
-                    entry.outputs.names(builder), entry.outputs.types(builder),
-                    entry.isBody);
+    auto op = EntryOp::create(builder, entry.functions.front().getLoc(),
+                              entry.name, entry.inputs.names(builder),
+                              entry.inputs.types(builder),
+                              entry.outputs.names(builder),
+                              entry.outputs.types(builder), entry.isBody);
+    if (!entry.inputs.shared.empty()) {
+      SmallVector<int64_t> shared(entry.inputs.shared.begin(),
+                                  entry.inputs.shared.end());
+      op->setAttr(kSharedInputsAttr, builder.getDenseI64ArrayAttr(shared));
+    }
   }
   for (EntryParts &entry : *entries) {
     for (func::FuncOp function : entry.functions) {

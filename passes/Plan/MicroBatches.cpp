@@ -72,17 +72,16 @@ LogicalResult MicroBatchesPass::check(func::FuncOp entry) {
   return success();
 }
 
-/// Its arguments that are no scalars have all batches from now on; slices for
-/// the first one take their place.
+/// Its arguments that have a batch have all batches from now on; slices for the
+/// first one take their place.
 SmallVector<nn::SliceOp> MicroBatchesPass::widenArguments(func::FuncOp entry) {
   SmallVector<nn::SliceOp> firsts;
   OpBuilder builder = OpBuilder::atBlockBegin(&entry.front());
   for (BlockArgument argument : entry.getArguments()) {
-    RankedTensorType one = typeOf(argument);
-    if (one.getRank() == 0) {
+    if (!nn::hasBatch(entry, argument.getArgNumber())) {
       continue;
     }
-    argument.setType(nn::typeOfBatches(one, count));
+    argument.setType(nn::typeOfBatches(typeOf(argument), count));
     firsts.push_back(nn::sliceBatch(builder, argument, count, 0));
     argument.replaceAllUsesExcept(firsts.back().getY(), firsts.back());
   }

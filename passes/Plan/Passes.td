@@ -44,7 +44,7 @@ def MicroBatches : Pass<"micro-batches", "::mlir::ModuleOp"> {
   let description = [{
     Precondition: values are global; entries update no globals.
 
-    Effect: arguments of entries that are no scalars, and all results, have
+    Effect: arguments of entries that have a batch, and all results, have
     `count` times as many rows. The operators of the first batch stand for those
     of all (`pipe.each`); they take its rows.
 

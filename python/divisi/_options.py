@@ -19,7 +19,7 @@ from . import _c
 from ._errors import UsageError
 
 # Options whose lists have commas; others are given once for each element.
-_WITH_COMMAS = {"keep", "keep_f32", "leave_out"}
+_WITH_COMMAS = {"keep", "keep_f32", "leave_out", "shared_inputs"}
 
 
 def arguments_of(options: Mapping[str, Any], folder: "Folder") -> list[bytes]:

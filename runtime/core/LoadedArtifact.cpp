@@ -32,6 +32,7 @@ void LoadedArtifact::Impl::describe() {
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
       const pb::Value &value = entry.message->inputs(static_cast<int>(i));
       info.inputs.push_back(describeValue(value.name(), *entry.inputs[i]));
+      info.inputs.back().isShared = value.is_shared();
     }
     for (size_t i = 0; i < entry.outputs.size(); ++i) {
       const pb::Value &value = entry.message->outputs(static_cast<int>(i));

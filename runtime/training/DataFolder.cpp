@@ -117,6 +117,42 @@ Status DataFolder::addArray(const std::string &shard, size_t input,
   return {};
 }
 
+/// Those that are the same in every step may stand in several files.
+Status DataFolder::addShared(Shared &to, MappedArray array,
+                             const std::string &file) {
+  const ValueInfo &info = to.info;
+  bool isType = array.head.isOpaque
+                    ? byteWidth(info.type) == byteWidth(array.head.type)
+                    : array.head.type == info.type;
+  if (!isType || array.head.dims != info.dims) {
+    return makeError(ExitCode::Invalid, "'", file, "': '", info.name,
+                     "', which has no batch, is ",
+                     rt::describe(array.head.type, array.head.dims),
+                     "; expected ", rt::describe(info.type, info.dims),
+                     " as the input is, for all steps");
+  }
+  if (to.file.empty()) {
+    to.array = std::move(array);
+    to.file = file;
+    return {};
+  }
+  return std::ranges::equal(to.array.elements, array.elements)
+             ? Status()
+             : makeError(ExitCode::Invalid, "'", to.file, "' and '", file,
+                         "' have different values of '", info.name,
+                         "', which has no batch and is the same in every step");
+}
+
+/// `input` counts inputs with samples first, then those that are shared.
+Status DataFolder::add(const std::string &shard, size_t input,
+                       MappedArray array, const std::string &file,
+                       std::span<const ValueInfo> inputs) {
+  size_t sampled = inputs.size() - shared_.size();
+  return input < sampled
+             ? addArray(shard, input, std::move(array), file, inputs[input])
+             : addShared(shared_[input - sampled], std::move(array), file);
+}
+
 Status DataFolder::addFile(const std::string &path,
                            std::span<const ValueInfo> inputs) {
   std::string stem = std::filesystem::path(path).stem().string();
@@ -126,9 +162,8 @@ Status DataFolder::addFile(const std::string &path,
   }
   if (path.ends_with(".npy")) {
     auto found = splitName(stem, inputs);
-    return found ? addArray(found->second, found->first,
-                            std::move(arrays->front()), path,
-                            inputs[found->first])
+    return found ? add(found->second, found->first, std::move(arrays->front()),
+                       path, inputs)
                  : makeError(ExitCode::Invalid, "'", path,
                              "' is not named after an input (", quoted(inputs),
                              "); expected INPUT.npy or SHARD.INPUT.npy");
@@ -139,8 +174,8 @@ Status DataFolder::addFile(const std::string &path,
       unused_.insert(array.name);
       continue;
     }
-    Status status = addArray(stem, size_t(input - inputs.begin()),
-                             std::move(array), path, *input);
+    Status status = add(stem, size_t(input - inputs.begin()), std::move(array),
+                        path, inputs);
     if (!status.isOk()) {
       return status;
     }
@@ -178,9 +213,15 @@ Status DataFolder::countSamples(std::span<const ValueInfo> inputs) {
 }
 
 Expected<DataFolder> DataFolder::open(const std::string &path,
-                                      std::span<const ValueInfo> inputs) {
+                                      std::span<const ValueInfo> inputs,
+                                      std::span<const ValueInfo> shared) {
   DataFolder folder;
   folder.path_ = path;
+  std::vector<ValueInfo> all(inputs.begin(), inputs.end());
+  for (const ValueInfo &input : shared) {
+    all.push_back(input);
+    folder.shared_.push_back({input, {}, {}});
+  }
   if (Status status = folder.findBatch(inputs); !status.isOk()) {
     return status;
   }
@@ -189,7 +230,7 @@ Expected<DataFolder> DataFolder::open(const std::string &path,
     return names.status();
   }
   for (const std::string &name : *names) {
-    Status status = folder.addFile(path + "/" + name, inputs);
+    Status status = folder.addFile(path + "/" + name, all);
     if (!status.isOk()) {
       return status;
     }
@@ -200,6 +241,16 @@ Expected<DataFolder> DataFolder::open(const std::string &path,
                      "each input (",
                      quoted(inputs), "), or a file SHARD.INPUT.npy for each");
   }
+  for (const Shared &input : folder.shared_) {
+    if (input.file.empty()) {
+      return makeError(ExitCode::Invalid, "the folder '", path,
+                       "' has no array '", input.info.name, "' of ",
+                       rt::describe(input.info.type, input.info.dims),
+                       ", which has no batch and is the same in every step; "
+                       "add ",
+                       input.info.name, ".npy, or give it by --inputs");
+    }
+  }
   if (Status status = folder.countSamples(inputs); !status.isOk()) {
     return status;
   }
@@ -209,6 +260,12 @@ Expected<DataFolder> DataFolder::open(const std::string &path,
                      folder.batch_, "; compile the model for a smaller batch");
   }
   return folder;
+}
+
+Expected<HostTensor> DataFolder::shared(size_t input) const {
+  const Shared &from = shared_[input];
+  return HostTensor::copyOf(from.info.type, from.info.dims,
+                            from.array.elements);
 }
 
 const DataFolder::Shard &DataFolder::shardOf(int64_t sample) const {

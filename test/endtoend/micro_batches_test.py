@@ -261,7 +261,14 @@ MODELS = {
     "unlike inputs": (
         graph([("Add", ["x", "z"], ["y"], {})],
               inputs=[("x", ("n", 4)), ("z", (1, 4))]),
-        "input 'z' has 1 rows, and one before it 6"),
+        None),
+    "unlike inputs without names": (
+        graph([("MatMul", ["w", "z"], ["m"], {}),
+               ("Add", ["x", "m"], ["y"], {})],
+              inputs=[("x", (6, 4)), ("z", (2, 4))], outputs=[("y", (6, 4))],
+              weights=[("w", np.arange(12).reshape(6, 2))]),
+        "input 'z' has 2 rows, and one before it 6; --shared-inputs names "
+        "inputs without a batch"),
     "a fixed batch": (
         graph([("Relu", ["x"], ["y"], {})], inputs=[("x", (6, 4))],
               outputs=[("y", (6, 4))]),

@@ -18,7 +18,7 @@ LOWER = "Lower (if the input is not lowered)"
 VALUES = {
     "constant": "y=m.inputs.npz", "constants-from": "m.inputs.npz",
     "dim": "n=2", "shape": "x=4x16", "shapes-from": "m.inputs.npz",
-    "max-trip-count": "9", "state": "x=y",
+    "max-trip-count": "9", "state": "x=y", "shared-inputs": "none",
     "precision": "bf16", "keep-f32": "matmul",
     "reduce-precision": "f32", "leave-out": "choose-formats",
     "rules": "m.rules",

@@ -279,6 +279,7 @@ private:
   /// The same of a module that was imported before and has no plan.
   void followNoted();
   Status markWeights();
+  Status shareInputs();
   Status chooseDevice();
   Status runStage(Stage stage);
   Status runPipeline(Stage stage);

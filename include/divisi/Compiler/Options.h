@@ -36,10 +36,12 @@ namespace divisi {
 /// files of rules, which is set in CompileOptions::rules once it is proved.
 struct GivenOptions {
   // Of models and dumps.
-  std::vector<std::string> dims;        ///< --dim, each `NAME=N`.
-  std::vector<std::string> shapes;      ///< --shape, each `INPUT=2x16`.
-  std::vector<std::string> states;      ///< --state, each `PAST=PRESENT`.
-  std::optional<int64_t> maxTripCount;  ///< --max-trip-count
+  std::vector<std::string> dims;       ///< --dim, each `NAME=N`.
+  std::vector<std::string> shapes;     ///< --shape, each `INPUT=2x16`.
+  std::vector<std::string> states;     ///< --state, each `PAST=PRESENT`.
+  std::optional<int64_t> maxTripCount; ///< --max-trip-count
+  /// --shared-inputs, names, or `none` alone; empty: they are found.
+  std::vector<std::string> sharedInputs;
   std::vector<std::string> leaveOut;    ///< --leave-out, names of passes.
   std::vector<std::string> rules;       ///< --rules, files.
   std::optional<std::string> precision; ///< --precision, `bf16` or `f16`.

@@ -45,6 +45,10 @@ struct ImportOptions {
   /// Of how many micro-batches the shapes are, one behind the other in dim 0 of
   /// whatever is no scalar: the program is that of one of them.
   int64_t batches = 1;
+  /// --shared-inputs: the inputs without a batch, which all micro-batches read;
+  /// all others that are no scalars have one. Unset: those are shared whose dim
+  /// 0, by the names of open dims, is not the batch.
+  std::optional<std::vector<std::string>> shared;
   /// --constant: what the inputs of these names are. They are no inputs of the
   /// program then, but constants, from which shapes may follow.
   std::map<std::string, rt::HostTensor> constants;

@@ -32,7 +32,7 @@ namespace divisi::plan {
 
 /// What findIndependentRows() says.
 struct IndependentRows {
-  int64_t batch = 1; ///< The extent of dim 0 of inputs that are no scalars.
+  int64_t batch = 1; ///< The extent of dim 0 of inputs that have a batch.
   /// What does not let the batch be divided, with its name; empty if nothing.
   std::string obstacle;
   /// Whether rows are given random numbers, other ones where they are divided.

@@ -58,6 +58,8 @@ struct ValueInfo {
   /// Session::localRanks() reads or writes, in that order; nothing of a rank
   /// outside of the value's grid.
   std::vector<std::optional<Box>> boxes = {};
+  /// Of an input: whether it has no batch, though it is no scalar.
+  bool isShared = false;
 };
 
 /// An entry function and what it takes and gives, in order.

@@ -17,6 +17,9 @@
 //
 //   input_ids: i64[8, 128]   ->  input_ids.npy: i64[50000, 128]
 //
+// Inputs without a batch, as a mask, are the same in every step: an array of
+// their own shape, in one shard, in MASK.npy, or alike wherever it is.
+//
 // Files are mapped, not read: only what a batch needs comes to memory.
 //
 //===----------------------------------------------------------------------===//
@@ -36,12 +39,13 @@ namespace divisi::rt {
 /// See the file's head.
 class DataFolder {
 public:
-  /// The folder at `path` with samples of `inputs`, at least one. Fails with
-  /// File or Invalid for files that cannot be read, do not fit the inputs or
-  /// each other, or are missing; with Usage if an input has no batch, or
-  /// another than the rest.
+  /// The folder at `path` with samples of `inputs`, at least one, and with
+  /// `shared`, which have no batch. Fails with File or Invalid for files that
+  /// cannot be read, do not fit the inputs or each other, or are missing; with
+  /// Usage if one of `inputs` has no batch, or another than the rest.
   static Expected<DataFolder> open(const std::string &path,
-                                   std::span<const ValueInfo> inputs);
+                                   std::span<const ValueInfo> inputs,
+                                   std::span<const ValueInfo> shared = {});
 
   /// How many samples a batch has.
   int64_t batch() const { return batch_; }
@@ -55,6 +59,8 @@ public:
   /// Names of arrays in .npz files that are no inputs.
   const std::set<std::string> &unused() const { return unused_; }
 
+  /// What `shared[input]` is. Fails with Device where memory runs out.
+  Expected<HostTensor> shared(size_t input) const;
   /// What sample `sample` has for `inputs[input]`, row-major.
   const std::byte *find(size_t input, int64_t sample) const;
   /// `sample 17 (row 1 of 'b.npz')`
@@ -67,9 +73,18 @@ private:
     std::vector<std::string> files;  ///< By input, with the folder.
     int64_t begin = 0, end = 0;      ///< Its samples, among all.
   };
+  /// An input without a batch, in the first file that has it.
+  struct Shared {
+    ValueInfo info;
+    MappedArray array;
+    std::string file; ///< Empty until it was found.
+  };
 
   Status findBatch(std::span<const ValueInfo> inputs);
   Status addFile(const std::string &path, std::span<const ValueInfo> inputs);
+  Status add(const std::string &shard, size_t input, MappedArray array,
+             const std::string &file, std::span<const ValueInfo> inputs);
+  Status addShared(Shared &to, MappedArray array, const std::string &file);
   Status addArray(const std::string &shard, size_t input, MappedArray array,
                   const std::string &file, const ValueInfo &info);
   Status countSamples(std::span<const ValueInfo> inputs);
@@ -78,6 +93,7 @@ private:
   std::string path_;
   int64_t batch_ = 0;
   std::vector<Shard> shards_;
+  std::vector<Shared> shared_;
   std::vector<int64_t> rowBytes_; ///< By input.
   std::set<std::string> unused_;
   int64_t bytesInMemory_ = 0;
