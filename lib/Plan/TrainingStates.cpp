@@ -69,6 +69,7 @@ private:
   void followBatch();
   void findParameters();
   void findGradients();
+  bool addsGradients(unsigned site) const;
 
   Dataflow &dataflow_;
   std::vector<llvm::SmallVector<unsigned, 3>> operands_; ///< Per site: tensors.
@@ -211,7 +212,22 @@ void StateFinder::followBatch() {
   }
 }
 
+/// Whether `site` adds up what several uses of one weight make: it has several
+/// operands of the batch, all as large as its result.
+bool StateFinder::addsGradients(unsigned site) const {
+  const auto &operands = operands_[site];
+  return !isReached(site) && operands.size() > 1 &&
+         results_[site].size() == 1 &&
+         llvm::none_of(operands, [&](unsigned operand) {
+           return !isOfBatch_[operand] || llvm::count(operands, operand) != 1 ||
+                  dataflow_.values[operand].shape !=
+                      dataflow_.values[results_[site].front()].shape;
+         });
+}
+
 /// On the way from the batch to what replaces a parameter, of the size of one.
+/// Of a weight that is used several times, each sum is one, and the last of
+/// them is what is kept.
 void StateFinder::findGradients() {
   followBatch();
   std::vector<bool> isWanted(dataflow_.values.size(), false);
@@ -235,7 +251,7 @@ void StateFinder::findGradients() {
         tensor.state == StateKind::None && !tensor.shape.empty() &&
         (isCarriedSum(unsigned(index)) || tensor.consumers.size() > 1 ||
          (tensor.kind == DataflowValue::Kind::Result &&
-          isReached(tensor.index))) &&
+          (isReached(tensor.index) || addsGradients(tensor.index)))) &&
         sizes.contains(tensor.bytes() * 8 / tensor.bits)) {
       tensor.state = StateKind::Gradient;
     }

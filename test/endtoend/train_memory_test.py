@@ -6,8 +6,10 @@ import re
 import sys
 
 import numpy as np
+import onnx
 import pytest
 from conftest import ROOT
+from onnx import TensorProto, helper, numpy_helper
 from share import is_sweep
 
 sys.path.insert(0, str(ROOT / "python"))
@@ -63,6 +65,40 @@ def test_stages_keep_what_is_known_of_them(divisi, tiny, zero, split, devices):
     found = states(divisi("plan", tiny.onnx, *STEP, "--devices", devices,
                           "--zero", zero, "-o", "p.mlir"))
     expected = [full / n for full, n in zip((4, 4, 8), over)]
+    assert found == pytest.approx(expected, rel=0.03)
+
+
+def shared_weight(path, uses):
+    """One matrix, as large as all that there is, used so many times."""
+    size = 64
+    nodes = [helper.make_node(kind, given, [made], name=made)
+             for i in range(uses) for kind, given, made in (
+                 ("MatMul", [f"h{i}", "w"], f"p{i}"),
+                 ("Tanh", [f"p{i}"], f"h{i + 1}"))]
+    weight = np.random.default_rng(0).standard_normal((size, size), np.float32)
+    onnx.save(helper.make_model(helper.make_graph(
+        nodes, "g", *([helper.make_tensor_value_info(
+            name, TensorProto.FLOAT, (16, size))] for name in ("h0", f"h{uses}")),
+        [numpy_helper.from_array(weight / 8, "w")]), ir_version=10,
+        opset_imports=[helper.make_opsetid("", 20)]), path)
+
+
+@pytest.mark.sample("zero", "uses", first=True)
+@pytest.mark.parametrize("batches", [1, 2, 8])
+@pytest.mark.parametrize("optimizer, states_of", [("adamw", 8), ("sgd", 0)])
+@pytest.mark.parametrize("uses", [5, 2])
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+def test_a_weight_that_is_used_several_times_has_one_gradient(
+        divisi, zero, uses, optimizer, states_of, batches):
+    """The sum of what its uses make is kept, whole or in parts."""
+    shared_weight(divisi.path("m.onnx"), uses)
+    found = states(divisi(
+        "plan", "m.onnx", "--train", "--loss", "mse", "--optimizer", optimizer,
+        "--lr", 0.1, "--devices", 4, "--data-parallel-size", 4, "--zero", zero,
+        "--micro-batches", batches, "--pipeline-parallel-size", 1, "-o",
+        "p.mlir"))
+    over = [4 if zero >= stage else 1 for stage in (3, 2, 1)]
+    expected = [full / n for full, n in zip((4, 4, states_of), over)]
     assert found == pytest.approx(expected, rel=0.03)
 
 
