@@ -10,6 +10,7 @@
 #include "Console.h"
 #include "Flags.h"
 #include "OutputFlag.h"
+#include "Outputs.h"
 #include "SimulationReport.h"
 #include "Verbs.h"
 #include "divisi/Compiler/Compilation.h"
@@ -27,6 +28,7 @@ public:
   Status run() override;
 
 private:
+  Status checkFiles() const;
   Status keepEntry(std::vector<SimulatedEntry> &entries) const;
   divisi::Expected<json::Array> readMeasured() const;
   Status writeTrace(const std::vector<SimulatedEntry> &entries) const;
@@ -50,6 +52,23 @@ private:
 };
 
 } // namespace
+
+Status SimulateVerb::checkFiles() const {
+  if (output_.empty()) {
+    return measured_.empty()
+               ? Status()
+               : Status(ExitCode::Usage, "--measured is for the trace: name "
+                                         "that by -o");
+  }
+  if (isStdout(output_) && json_) {
+    return Status(ExitCode::Usage,
+                  "-o - and --json both write to stdout; name a file for one");
+  }
+  OutputCheck files;
+  files.addInput("the model", input_);
+  files.addInput("the measured trace", measured_);
+  return files.addOutput("-o", output_);
+}
 
 Status SimulateVerb::keepEntry(std::vector<SimulatedEntry> &entries) const {
   if (entry_.empty()) {
@@ -107,9 +126,8 @@ SimulateVerb::writeTrace(const std::vector<SimulatedEntry> &entries) const {
 }
 
 Status SimulateVerb::run() {
-  if (output_.empty() && !measured_.empty()) {
-    return Status(ExitCode::Usage, "--measured is for the trace: name that by "
-                                   "-o");
+  if (Status status = checkFiles(); !status.isOk()) {
+    return status;
   }
   divisi::Expected<CompileOptions> options =
       gatherOptions(importFlags_, planFlags_);
@@ -141,7 +159,7 @@ Status SimulateVerb::run() {
     return Status();
   }
   for (const SimulatedEntry &entry : *entries) {
-    printSimulation(entry, textOut());
+    printSimulation(entry, isStdout(output_) ? textErr() : textOut());
   }
   return Status();
 }

@@ -129,3 +129,21 @@ def test_the_judge_is_one_of_two(divisi):
     error = divisi("plan", "m.onnx", "--judge", "oracle", "-o", "-",
                    exits=USAGE).err
     assert "--judge 'oracle': expected simulated or sum" in error, error
+
+
+def test_stdout_takes_one_document(divisi):
+    """The trace, and the text beside it on stderr; not JSON as well."""
+    onnx.save(counted_loop().model, divisi.path("m.onnx"))
+    line = ("simulate", "m.onnx", "--devices", 2, *counted_loop().options)
+    result = divisi(*line, "-o", "-")
+    assert json.loads(result.out)["traceEvents"]
+    assert "entry @" in result.err, result.err
+    error = divisi(*line, "-o", "-", "--json", exits=USAGE).err
+    assert ("-o - and --json both write to stdout; name a file for one" in
+            error), error
+    error = divisi(*line, "-o", "m.onnx", exits=USAGE).err
+    assert "-o 'm.onnx' is the model, which would be lost" in error, error
+    divisi(*line, "-o", "t.json")
+    error = divisi(*line, "-o", "t.json", "--measured", "t.json",
+                   exits=USAGE).err
+    assert "-o 't.json' is the measured trace, which would" in error, error
