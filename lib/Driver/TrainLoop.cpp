@@ -130,9 +130,17 @@ Status TrainLoop::runStep(const rt::Batch &batch, StepResult &result) {
 Status TrainLoop::checkLoss(StepResult &result) {
   Status status;
   if (!std::isfinite(result.loss)) {
+    // Who looks at no state cannot tell which step has spoilt it.
+    std::string maker =
+        before_ || finiteAt_ + 1 == result.step
+            ? std::string()
+            : "; step " + std::to_string(result.step - 1) +
+                  " or one before it may have made weights that are not, which "
+                  "--save-every 1 tells";
     status = makeError(ExitCode::Invalid, "step ", result.step,
                        ": the loss is not finite (", nonfiniteText(result.loss),
-                       "); --on-nonfinite skip undoes such steps, and a "
+                       ")", maker,
+                       "; --on-nonfinite skip undoes such steps, and a "
                        "smaller --lr or --clip-norm at compile may avoid them");
   }
   bool looks = before_ && status.isOk(); // at what each has for itself
@@ -156,6 +164,7 @@ Status TrainLoop::run(int64_t done, int64_t last, uint64_t seed,
                       rt::DataPosition position, const AfterStep &after) {
   rt::BatchReader reader(folder_, *loaded_.entry, fixed_, seed, position);
   Status status = before_ ? before_->take() : Status();
+  knowFinite(done);
   const std::atomic<bool> &isInterrupted = Interrupts::raised();
   for (int64_t step = done + 1; step <= last && status.isOk() && !isInterrupted;
        ++step) {

@@ -40,6 +40,9 @@ public:
   /// state in each step.
   void skipNonfinite() { before_.emplace(*loaded_.session); }
 
+  /// The state behind `step` is finite, as a checkpoint of it was written.
+  void knowFinite(int64_t step) { finiteAt_ = step; }
+
   /// Runs the steps behind `done` up to `last`, from `position` on in the order
   /// of `seed`, or to the step in which an interrupt comes. Fails as
   /// rt::Session::run does, as `after` does, and with Invalid at the first loss
@@ -59,6 +62,7 @@ private:
   const rt::DataFolder &folder_;
   const std::map<size_t, rt::HostTensor> &fixed_;
   size_t loss_ = 0;
+  int64_t finiteAt_ = 0; ///< Behind this step the state is known to be finite.
   std::vector<size_t> numbers_; ///< Outputs that are one number.
   bool isKnown_ = true;         ///< The loss, to each process by itself.
   /// Before the step, where steps are undone.

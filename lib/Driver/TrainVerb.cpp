@@ -263,15 +263,17 @@ Status TrainVerb::begin(TrainCheckpoints &checkpoints,
 Status TrainVerb::runSteps(TrainLoop &loop, TrainReport &report,
                            TrainCheckpoints &checkpoints) {
   bool saves = !noCheckpoint_;
-  Status status = loop.run(now_.step, steps_, now_.seed, now_.position,
-                           [&](const StepResult &result) {
-                             report.add(result);
-                             now_.step = result.step;
-                             now_.position = result.next;
-                             bool isDue = saves && saveEvery_ > 0 &&
-                                          result.step % saveEvery_ == 0;
-                             return isDue ? checkpoints.save(now_) : Status();
-                           });
+  auto after = [&](const StepResult &result) {
+    report.add(result);
+    now_.step = result.step;
+    now_.position = result.next;
+    if (!saves || saveEvery_ == 0 || result.step % saveEvery_ != 0) {
+      return Status();
+    }
+    loop.knowFinite(result.step); // or it is not saved, and the run ends
+    return checkpoints.save(now_);
+  };
+  Status status = loop.run(now_.step, steps_, now_.seed, now_.position, after);
   if (status.isOk() && saves) {
     status = checkpoints.save(now_);
   } else if (!status.isOk() && !status.message().empty() && saves &&

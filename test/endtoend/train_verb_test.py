@@ -214,6 +214,11 @@ def test_weights_that_are_not_finite(divisi, launch):
         r"that are not finite; divisi compile --skip-nonfinite makes .*; the last "
         r"checkpoint is 'm.checkpoints/step-0000000002'", result.err), result.err
     assert checkpoints(divisi) == ["step-0000000001", "step-0000000002"]
+    result = train(divisi, "--steps", 6, "--no-checkpoint", *launch,
+                   exits=CONTENT)
+    assert ("step 4: the loss is not finite (nan); step 3 or one before it may "
+            "have made weights that are not, which --save-every 1 tells; "
+            "--on-nonfinite skip" in result.err), result.err
     result = train(divisi, "--steps", 3, "--resume", "--on-nonfinite", "skip",
                    *launch)
     assert re.search("step 3 is undone: .*global 'w.*' has elements that are not",
