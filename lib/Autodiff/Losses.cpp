@@ -110,6 +110,21 @@ static Value classesOf(StepBuilder &b, Value labels, Value kept,
   return b.withLast(b.emit<nn::SelectOp>(kept, checked, zero));
 }
 
+/// Where along a last dim of `classes` the label is. The numbers of classes are
+/// one row, and of f32 where that has them all: as wide as what they choose
+/// between, so that one kernel makes the gradient of the logits.
+static Value isClass(StepBuilder &b, Value label, int64_t classes) {
+  auto type =
+      RankedTensorType::get({classes}, getElementTypeOrSelf(label.getType()));
+  Value numbers = b.emit<nn::IotaOp>(type, int64_t(0));
+  constexpr int64_t exact = int64_t(1) << 24;
+  if (classes <= exact) {
+    Type f32 = Float32Type::get(type.getContext());
+    return b.compare("eq", b.cast(numbers, f32), b.cast(label, f32));
+  }
+  return b.compare("eq", numbers, label);
+}
+
 /// The mean over labels that count of -log(softmax(x)[label]). With smoothing
 /// e the label counts 1-e, and all classes together e.
 static Loss crossEntropy(const LossParts &p) {
@@ -135,9 +150,7 @@ static Loss crossEntropy(const LossParts &p) {
   Value rows = b.keepWhere(keptRows, b.sub(sum, target));
 
   Value weight = b.keepWhere(keptRows, b.div(b.numberLike(1, count), count));
-  auto indices = RankedTensorType::get(type.getShape(),
-                                       getElementTypeOrSelf(label.getType()));
-  Value is = b.compare("eq", b.emit<nn::IotaOp>(indices, last), label);
+  Value is = isClass(b, label, classes);
   Value mine = b.emit<nn::SelectOp>(
       is, b.numberLike(1 - smoothing + smoothing / double(classes), p.x),
       b.numberLike(smoothing / double(classes), p.x));

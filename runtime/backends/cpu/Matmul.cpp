@@ -20,10 +20,14 @@ public:
   explicit MatmulKernel(MatmulPlan &plan)
       : product_(plan.product), left_(size_t(plan.numbers[product_.swapped])),
         right_(size_t(plan.numbers[!product_.swapped])),
-        scratchpad_(plan.scratchpadOffset()), tailAt_(plan.tailOffset()),
-        threads_(plan.threads), width_(byteWidth(plan.operands[0].type)),
+        blocked_(plan.blockedOffset()), scratchpad_(plan.scratchpadOffset()),
+        tailAt_(plan.tailOffset()), threads_(plan.threads),
+        width_(byteWidth(plan.operands[0].type)),
         resultWidth_(byteWidth(plan.site.results[0].type)),
-        primitive_(plan.primitive.get()), postOps_(std::move(plan.postOps)) {
+        primitive_(plan.primitive.get()),
+        blocking_(makeReorder(plan.blocking, plan.descs[RightMatrix].get(),
+                              plan.wantedRight())),
+        postOps_(std::move(plan.postOps)) {
     if (primitive_) {
       primitive_.bind(DNNL_ARG_SRC, plan.descs[LeftMatrix].get());
       primitive_.bind(DNNL_ARG_WEIGHTS, plan.wantedRight());
@@ -42,7 +46,9 @@ public:
     }
     return !plan.tail || tail_;
   }
-  bool isReady() const { return bool(primitive_); }
+  bool isReady(const MatmulPlan &plan) const {
+    return primitive_ && bool(plan.blocking) == bool(blocking_);
+  }
 
   Status launch(LaunchContext &context) override {
     if (Status status = multiply(context); !status.isOk() || !tail_) {
@@ -87,12 +93,19 @@ private:
     const void *b = constant_
                         ? constant_.data()
                         : place(right, context.operands[right_], workspace);
+    void *scratchpad = static_cast<std::byte *>(workspace) + scratchpad_;
+    if (blocking_) {
+      void *blocked = static_cast<std::byte *>(workspace) + blocked_;
+      if (!blocking_.run({b, blocked}, scratchpad)) {
+        return kernelFailure();
+      }
+      b = blocked;
+    }
     auto *c =
         static_cast<std::byte *>(locate(result, context.results[0], workspace));
     pointers_.assign({a, b, c + result.batch.base * resultWidth_});
     postOps_.pointers(context.operands, pointers_);
-    if (!primitive_.run(pointers_,
-                        static_cast<std::byte *>(workspace) + scratchpad_)) {
+    if (!primitive_.run(pointers_, scratchpad)) {
       return kernelFailure();
     }
     if (result.packed) {
@@ -135,11 +148,12 @@ private:
   }
 
   MatrixProduct product_;
-  size_t left_, right_;         ///< Operands of the call.
-  int64_t scratchpad_, tailAt_; ///< Offsets into the workspace.
+  size_t left_, right_;                   ///< Operands of the call.
+  int64_t blocked_, scratchpad_, tailAt_; ///< Offsets into the workspace.
   int threads_;
   int64_t width_, resultWidth_; ///< Of elements of operands and result.
   Primitive primitive_;
+  Primitive blocking_; ///< Of the right matrix; empty if it is not copied.
   PostOps postOps_;
   PackedWeights constant_;
   bool sharesRight_ = false;
@@ -191,7 +205,7 @@ static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &call,
     TeamSize team(plan.threads);
     plan.sharesRight = sharesRight(call, plan);
     auto kernel = std::make_unique<MatmulKernel>(plan);
-    if (kernel->isReady() && kernel->prepareTail(plan, error)) {
+    if (kernel->isReady(plan) && kernel->prepareTail(plan, error)) {
       return kernel;
     }
   }

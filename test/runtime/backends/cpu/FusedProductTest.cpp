@@ -49,7 +49,8 @@ class ProductDraw {
 public:
   explicit ProductDraw(unsigned seed) : random_(seed) {}
 
-  FusedCall draw() {
+  /// Of at least so many `m` and `n`.
+  FusedCall draw(int64_t leastRows = 1, int64_t leastColumns = 1) {
     static const char *const all[] = {
         "mk,kn->mn",     "bsk,kn->bsn",  "bsk,knh->bsnh",
         "bsk,knh->bnsh", "bmk,bkn->bmn", "km,kn->nm",
@@ -57,7 +58,10 @@ public:
     std::string labels = all[below(std::size(all))];
     std::map<char, int64_t> extents;
     for (char label : labels) {
-      extents[label] = 1 + below(below(4) == 0 ? 40 : 5);
+      extents[label] =
+          below(below(4) == 0 ? 40 : 5) + (label == 'm'   ? leastRows
+                                           : label == 'n' ? leastColumns
+                                                          : 1);
     }
     size_t comma = labels.find(','), arrow = labels.find("->");
     auto dimsOf = [&](size_t begin, size_t end) {
@@ -188,27 +192,58 @@ static bool isNear(float got, float expected) {
              : std::abs(got - expected) <= 1e-4f * (1 + std::abs(expected));
 }
 
+/// Whether one primitive does all of `call`, which runs as the reference
+/// kernels say.
+static bool expectProduct(const FusedCall &call, ProductDraw &draw,
+                          const std::string &name) {
+  DrawnSite drawn(call, draw);
+  EXPECT_TRUE(drawn.kernel) << name;
+  if (!drawn.kernel) {
+    return false;
+  }
+  std::vector<float> expected =
+      expectedOf(call, {nullptr, {&cpuBackend(), &referenceBackend()}, 1})[0]
+          .values<float>();
+  std::vector<float> got =
+      runFused(call, drawn.site, *drawn.kernel, std::nullopt)[0]
+          .values<float>();
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (!isNear(got[i], expected[i])) {
+      ADD_FAILURE() << name << ", element " << i << ": " << got[i]
+                    << ", expected " << expected[i];
+      break;
+    }
+  }
+  return drawn.isWhole();
+}
+
 TEST(FusedTest, aProductGoesOnWithItsResult) {
   ProductDraw draw(11);
   int whole = 0;
   for (int round = 0; round < 800; ++round) {
-    FusedCall call = draw.draw();
-    DrawnSite drawn(call, draw);
-    ASSERT_TRUE(drawn.kernel);
-    whole += drawn.isWhole();
-    std::vector<float> expected =
-        expectedOf(call, {nullptr, {&cpuBackend(), &referenceBackend()}, 1})[0]
-            .values<float>();
-    std::vector<float> got =
-        runFused(call, drawn.site, *drawn.kernel, std::nullopt)[0]
-            .values<float>();
-    for (size_t i = 0; i < got.size(); ++i) {
-      ASSERT_TRUE(isNear(got[i], expected[i]))
-          << "round " << round << ", element " << i << ": " << got[i]
-          << ", expected " << expected[i];
-    }
+    whole += expectProduct(draw.draw(), draw, "round " + std::to_string(round));
   }
   EXPECT_GT(whole, 400);
+}
+
+// In each launch, if it is no constant (MatmulPlan.h).
+TEST(FusedTest, aRightMatrixOfLongRowsIsCopied) {
+  ProductDraw draw(12);
+  for (int round = 0; round < 20; ++round) {
+    expectProduct(draw.draw(64, 2048), draw, "round " + std::to_string(round));
+  }
+  auto workspace = [](int64_t m, int64_t n) {
+    Attributes attributes;
+    attributes.set("labels", std::string("mk,kn->mn"));
+    TensorInfo infos[] = {TensorInfo::whole(DType::F32, {m, 32}),
+                          TensorInfo::whole(DType::F32, {32, n})};
+    TensorInfo result = TensorInfo::whole(DType::F32, {m, n});
+    CallSite site{"nn.matmul", attributes, infos, {&result, 1}};
+    return cpuBackend().find(site)->query(site).workspaceBytes;
+  };
+  EXPECT_LT(workspace(64, 2048), 32 * 2048 * 4);
+  EXPECT_LT(workspace(63, 3072), 32 * 3072 * 4);
+  EXPECT_GE(workspace(64, 3072), 32 * 3072 * 4);
 }
 
 // What Sigmoid.cpp does behind the primitive.
