@@ -19,8 +19,8 @@
 // and repeat() makes the other ones of that. A few are written out, so that
 // their order is free and their gradients are one sum, which travels once. Of
 // more, the program would grow with their number: they are a loop, of which one
-// iteration makes a few. Those of a pipeline are a loop, too, which the stage
-// Plan takes apart.
+// iteration makes a few. Those that are planned as one are a loop, too, which
+// the stage Plan takes apart.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +38,8 @@ class MicroBatches {
 public:
   /// Of `entry`, which has been made for one batch, `count` of them, at least
   /// one: its arguments that have a batch (nn::hasBatch) have all from now on.
-  /// `isPipeline`: stages run them beside each other, so that each is one
-  /// iteration of a loop, however many there are.
+  /// `isPipeline`: the planner takes one for all, so that each is one iteration
+  /// of a loop, however many there are.
   MicroBatches(mlir::func::FuncOp entry, int64_t count, bool isPipeline);
 
   /// How many there are.

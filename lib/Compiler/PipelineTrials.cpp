@@ -29,11 +29,18 @@ using namespace divisi;
 /// Of so few micro-batches numbers of stages are searched: programs that run
 /// have each of them.
 static constexpr int64_t kMostOnStages = 16;
+/// Programs that run have each of so many on one stage; of more, a loop of a
+/// few.
+static constexpr int64_t kMostWritten = 32;
 /// Micro-batches that --micro-batches auto makes.
 static constexpr int64_t kMostBatches = 1024;
 
 bool divisi::searchesStagesOf(int64_t microBatches) {
   return microBatches > 1 && microBatches <= kMostOnStages;
+}
+
+bool divisi::isPlannedAsOne(int64_t microBatches) {
+  return microBatches > 1 && microBatches <= kMostWritten;
 }
 
 /// How often bodies run in a call, by their names.
@@ -271,11 +278,13 @@ Expected<int64_t> Compilation::PipelineTrials::boundOf(Compilation &program,
   return time / devices_;
 }
 
-/// A step on one stage is made of its micro-batches in another way than that of
-/// a pipeline.
+/// A step of many micro-batches on one stage is made in another way than that
+/// of a pipeline.
 Status Compilation::PipelineTrials::tryCount(int64_t batches) {
   auto pipeline = source_.inBatches(batches, /*isPipeline=*/true);
-  auto alone = source_.inBatches(batches, /*isPipeline=*/false);
+  auto alone = isPlannedAsOne(batches)
+                   ? Expected<std::unique_ptr<Compilation>>(nullptr)
+                   : source_.inBatches(batches, /*isPipeline=*/false);
   if (!pipeline || !alone) {
     leaveOut(batches, "not possible: " + pipeline.status().message());
     return Status();
@@ -293,7 +302,7 @@ Status Compilation::PipelineTrials::tryCount(int64_t batches) {
     }
   }
   for (int64_t stages : stagesOf(batches)) {
-    Compilation &program = stages > 1 ? **pipeline : **alone;
+    Compilation &program = stages > 1 || !*alone ? **pipeline : **alone;
     if (!isWorthwhile(program, batches, stages)) {
       continue;
     }

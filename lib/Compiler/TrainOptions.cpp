@@ -134,7 +134,9 @@ Status divisi::addTraining(const GivenOptions &given, CompileOptions &options) {
   }
   wanted.rate = given.rate.value_or(wanted.rate);
   wanted.microBatches = std::exchange(options.microBatches, 1);
-  wanted.isPipeline = options.plan.pipelineStages > 1 || options.searchesStages;
+  wanted.isPipeline = options.plan.pipelineStages > 1 ||
+                      (given.solver != "random" && // which draws plans of loops
+                       isPlannedAsOne(wanted.microBatches));
   if (given.precision == "f16" &&
       !is_contained(given.trainFlags, "--loss-scale")) {
     wanted.lossScale = 65536;

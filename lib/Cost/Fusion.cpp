@@ -108,11 +108,13 @@ static nn::LoopInterface makerOf(OpOperand &operand) {
   return nullptr;
 }
 
-/// Whether a schedule lets both run at one time. A kernel of several steps would
+/// Whether both run as often, and at one time. A kernel of several steps would
 /// keep what all of them read until the last: gradients of all micro-batches.
 static bool isOneStep(Operation *maker, Operation *user) {
-  return maker->getAttr(pipe::PipeDialect::kStep) ==
-         user->getAttr(pipe::PipeDialect::kStep);
+  auto isSame = [&](StringRef name) {
+    return maker->getAttr(name) == user->getAttr(name);
+  };
+  return isSame(pipe::PipeDialect::kStep) && isSame(pipe::PipeDialect::kEach);
 }
 
 /// Whether each device has of `operand` what its kernel goes on with.
@@ -139,8 +141,9 @@ llvm::DenseMap<Operation *, OpFusion> fusionsOf(Block &body) {
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
       nn::LoopInterface maker = makerOf(operand);
-      if (!maker || !isOneStep(maker, op) || !fuses(maker.getLoopNest(), 0, nest, number) ||
-          !hasKernel(maker) || !hasKernel(op)) {
+      if (!maker || !isOneStep(maker, op) ||
+          !fuses(maker.getLoopNest(), 0, nest, number) || !hasKernel(maker) ||
+          !hasKernel(op)) {
         continue;
       }
       KernelSize size = sizes.lookup(maker);

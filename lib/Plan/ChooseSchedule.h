@@ -15,9 +15,9 @@
 #ifndef DIVISI_LIB_PLAN_CHOOSESCHEDULE_H
 #define DIVISI_LIB_PLAN_CHOOSESCHEDULE_H
 
-#include "StepLabels.h"
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Plan/PlaceStages.h"
+#include "divisi/Plan/StepLabels.h"
 #include "divisi/Stages/PipelineTimes.h"
 #include "divisi/Support/Status.h"
 

@@ -34,20 +34,36 @@ PipelineSchedule firstMicroBatches(const PipelineSchedule &schedule,
   return first;
 }
 
-/// The only entry with micro-batches that the first one stands for, if it is a
-/// pipeline.
-static func::FuncOp pipelineIn(ModuleOp module) {
+/// The only entry with micro-batches that the first one stands for.
+static func::FuncOp entryIn(ModuleOp module) {
   func::FuncOp entry;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!pipe::getFoldedBatches(function)) {
       continue;
     }
-    if (entry || !pipe::getSchedule(function)) {
+    if (entry) {
       return {};
     }
     entry = function;
   }
   return entry;
+}
+
+/// What `entry` runs: on one stage, where nobody has made a schedule, one
+/// micro-batch after the other.
+static PipelineSchedule scheduleOf(func::FuncOp entry) {
+  std::optional<PipelineSchedule> given = pipe::getSchedule(entry);
+  return given ? *given : make1F1B(1, size_t(*pipe::getFoldedBatches(entry)));
+}
+
+/// What its steps take and keep; each the same on one stage, which then keeps
+/// nothing from one micro-batch to the next.
+static std::vector<ChunkCost> costsOf(func::FuncOp entry, size_t chunks,
+                                      const Cluster &cluster) {
+  return pipe::getSchedule(entry)
+             ? plan::costsOfChunks(entry, chunks, cluster)
+             : std::vector<ChunkCost>{
+                   {.forward = 1, .inputGradient = 1, .weightGradient = 1}};
 }
 
 /// What stages keep of the first `count` micro-batches.
@@ -92,33 +108,37 @@ static int64_t operatorsOfAll(func::FuncOp entry) {
   return count;
 }
 
-/// So many are scheduled within seconds.
-static constexpr int64_t kMostOperators = 100'000;
+/// So many are scheduled within seconds, where they repeat nothing that tells
+/// the rest; on one stage, where few tell all but what overlaps at either end,
+/// less.
+static constexpr int64_t kMostOperators = 100'000, kMostOnOneStage = 20'000;
 
 /// Where each further micro-batch changes the time by as much, so many are
 /// enough to tell it.
 static constexpr size_t kFewer = 4;
 
 std::optional<FewBatches> FewBatches::of(ModuleOp module) {
-  func::FuncOp entry = pipelineIn(module);
+  func::FuncOp entry = entryIn(module);
   Expected<Cluster> cluster = getCluster(module);
   if (!entry || !cluster) {
     return std::nullopt;
   }
-  PipelineSchedule schedule = *pipe::getSchedule(entry);
+  PipelineSchedule schedule = scheduleOf(entry);
   size_t period = periodOf(schedule);
-  if (period == 0 && operatorsOfAll(entry) <= kMostOperators) {
+  int64_t most = !pipe::getSchedule(entry) ? kMostOnOneStage
+                 : period == 0             ? kMostOperators
+                                           : 0;
+  if (operatorsOfAll(entry) <= most) {
     return std::nullopt;
   }
-  std::vector<ChunkCost> costs =
-      plan::costsOfChunks(entry, schedule.numChunks(), *cluster);
+  std::vector<ChunkCost> costs = costsOf(entry, schedule.numChunks(), *cluster);
   size_t stages = schedule.numStages(), all = schedule.numMicroBatches;
   // Zero-bubble H2 fills a pipeline with one less than twice its stages, and an
   // order that was found with as many as there is memory for.
-  size_t most = std::max(2 * stages, all / 3);
-  size_t filling = fewestThatFill(schedule, costs, most);
+  size_t limit = std::max(2 * stages, all / 3);
+  size_t filling = fewestThatFill(schedule, costs, limit);
   // With one more, sums of gradients are there while it is full.
-  size_t fewer = (filling <= most ? std::max(filling, stages) : stages) + 1;
+  size_t fewer = (filling <= limit ? std::max(filling, stages) : stages) + 1;
   if (period > 2) {
     fewer = (fewer + period - 1) / period * period;
   }

@@ -18,9 +18,9 @@
 #define DIVISI_LIB_PLAN_RANDOMSTAGES_H
 
 #include "RandomDraws.h"
-#include "StepLabels.h"
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Plan/PlaceStages.h"
+#include "divisi/Plan/StepLabels.h"
 #include "divisi/Stages/PipelineSchedule.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepLabels.h"
+#include "divisi/Plan/StepLabels.h"
 
 #include "dialects/NN/Locations.h"
 #include "dialects/Pipe/Pipe.h"

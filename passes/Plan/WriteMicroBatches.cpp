@@ -22,6 +22,7 @@
 #include "dialects/Pipe/Pipe.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Plan/FewBatches.h"
+#include "divisi/Plan/StepLabels.h"
 #include "passes/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -272,6 +273,9 @@ LogicalResult BatchWriter::run() {
   findOperators();
   if (failed(checkUses())) {
     return failure();
+  }
+  if (!pipe::getSchedule(entry_)) { // on one stage, one after the other
+    plan::labelSteps(entry_, llvm::DenseMap<Operation *, int64_t>());
   }
   for (Operation *op : operators_) {
     noteGiven(op, IRMapping());

@@ -51,7 +51,7 @@ def trials_of(facts):
 
 
 def time_given(divisi, line, count, stages):
-    """What a call takes, of so many as they are given. More than four
+    """What a call takes, of so many as they are given. Many
     micro-batches of a step on one stage are a loop of up to four each."""
     facts = json.loads(divisi(
         "explain", *line, "--micro-batches", count,

@@ -107,7 +107,7 @@ def test_a_weight_that_is_used_several_times_has_one_gradient(
     ("2", (1, 2, 2)), ("0", (1, 1, 1)), ("1", (1, 1, 2)), ("3", (2, 2, 2))])
 def test_loops_of_micro_batches_keep_the_same(divisi, tiny, zero, split):
     """Weights reach the loop as arguments, and gradients are what it carries."""
-    loop = ("--epsilon", 1e-3, "--micro-batches", 8,
+    loop = ("--epsilon", 1e-3, "--micro-batches", 40,
             "--pipeline-parallel-size", 1)
     divisi("compile", tiny.onnx, *STEP, *loop, "-o", "one.divisi")
     found = states(divisi(
@@ -116,7 +116,7 @@ def test_loops_of_micro_batches_keep_the_same(divisi, tiny, zero, split):
     expected = [full / n for full, n in zip((4, 4, 8), split)]
     assert found == pytest.approx(expected, rel=0.03)
     random = np.random.default_rng(0)
-    data = {name: random.integers(0, 100, (64, 16))
+    data = {name: random.integers(0, 100, (320, 16))
             for name in ("input_ids", "labels")}
     one, two = (weights_after(divisi, path, data)
                 for path in ("one.divisi", "two.divisi"))
@@ -245,6 +245,27 @@ def test_micro_batches_of_a_pipeline_follow_each_other(divisi, tiny):
             "compile", tiny.onnx, *STEP, "--pipeline-parallel-size", 2,
             "--schedule", "1f1b", "--micro-batches", count, "-o", "m.divisi")))
     assert held_by[1] < 1.1 * held_by[0], held_by
+
+
+def test_micro_batches_of_one_stage_follow_each_other(divisi, tiny):
+    """One is held at a time, and of their gradients the sum."""
+    held_by = [held(divisi("compile", tiny.onnx, *STEP, "--micro-batches", count,
+                           "--pipeline-parallel-size", 1, "-o", "m.divisi"))
+               for count in (2, 12)]
+    assert held_by[1] < 1.1 * held_by[0], held_by
+
+
+@pytest.mark.parametrize("count", [3, 9])
+def test_micro_batches_of_one_stage_are_computed_again(divisi, large, count):
+    """Each from what is kept of it, as a step of one is."""
+    held = []
+    for choice in ("none", "full"):
+        facts = divisi("explain", large.onnx, *STEP, "--micro-batches", count,
+                       "--pipeline-parallel-size", 1, "--recompute", choice,
+                       "--rewrite", "off", "--json")
+        [device] = json.loads(facts.out)["memory"]["per_device"]
+        held.append(device["total_bytes"])
+    assert held[1] < 0.8 * held[0], held
 
 
 # Products of all pairs of positions would be 48 MiB at 1,024 of them, 12 at half

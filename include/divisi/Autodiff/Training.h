@@ -70,8 +70,9 @@ struct TrainOptions {
   /// How many batches of the model's shapes a step takes, as one of so many
   /// times the first extent.
   int64_t microBatches = 1;
-  /// Whether they are those of a pipeline, so that each is an iteration of a
-  /// loop; else a few are written out, and many are a loop of a few each.
+  /// Whether the planner takes one for all, as of a pipeline, so that each is
+  /// an iteration of a loop; else a few are written out, and many are a loop of
+  /// a few each.
   bool isPipeline = false;
   /// Gradients are of the loss times this at first, which doubles after 2000
   /// steps and halves where a gradient is not finite; 0: they are of the loss.

@@ -140,6 +140,11 @@ struct CompileOptions {
 /// Whether so many micro-batches are tried on several numbers of stages.
 bool searchesStagesOf(int64_t microBatches);
 
+/// Whether so many micro-batches of a step on one stage are planned as one that
+/// stands for all, as those of a pipeline are, and written out; else a few are
+/// the body of a loop.
+bool isPlannedAsOne(int64_t microBatches);
+
 /// See the file's head. Not for use by two threads.
 class Compilation {
 public:

@@ -21,6 +21,9 @@
 // keeps other bytes of few micro-batches than of all, and a tenth of the time
 // may be wrong. That is for programs that take minutes to schedule.
 //
+// On one stage micro-batches follow each other without a schedule: of many
+// operators, two and four of them are written out.
+//
 // The scheduler takes any of the orders within 2 % of the fastest, which the
 // difference of both would multiply. So both fetch weights equally far ahead.
 //
@@ -46,8 +49,8 @@ PipelineSchedule firstMicroBatches(const PipelineSchedule &schedule,
 class FewBatches {
 public:
   /// Of `module`, planned, whose micro-batches are not written out. Nothing if
-  /// it is no pipeline, if several entries are, if few are nearly all, or if
-  /// the order has no period and all are soon lowered.
+  /// there are none, if several entries have some, if few are nearly all, or if
+  /// all are soon lowered and the order has no period or is of one stage.
   static std::optional<FewBatches> of(mlir::ModuleOp module);
 
   /// Micro-batches to write out, the smaller number.

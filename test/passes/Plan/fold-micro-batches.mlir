@@ -18,22 +18,23 @@
 // CHECK-NEXT: return %[[S]]
 
 // The sum begins with the first summand; each takes what the one before gives.
-// ALL-NOT: pipe
+// It says which step each operator belongs to, that no kernel has two of them.
+// ALL-NOT: pipe.{{each|takes|gives|micro_batches}}
 // ALL: %[[M:.*]] = nn.read @m
-// ALL: %[[I0:.*]] = nn.constant dense<0> : tensor<i64>
+// ALL: %[[I0:.*]] = nn.constant {pipe.step = "0.F0"} dense<0> : tensor<i64>
 // ALL: %[[Y0:.*]] = nn.mul
 // ALL-NOT: nn.add
 // ALL: %[[F0:.*]] = nn.cast %[[I0]]
 // ALL: %[[T0:.*]] = nn.mul %[[M]], %[[F0]]
 // ALL: %[[N0:.*]] = nn.sub %[[T0]], %[[Y0]]
-// ALL: %[[I1:.*]] = nn.constant dense<1> : tensor<i64>
-// ALL: nn.slice %arg0 {limits = array<i64: 8>, starts = array<i64: 4>
+// ALL: %[[I1:.*]] = nn.constant {pipe.step = "0.F1"} dense<1> : tensor<i64>
+// ALL: nn.slice %arg0 {limits = array<i64: 8>, pipe.step = "0.F1", starts = array<i64: 4>
 // ALL: %[[Y1:.*]] = nn.mul
-// ALL: %[[S1:.*]] = nn.add %[[Y0]], %[[Y1]]
+// ALL: %[[S1:.*]] = nn.add %[[Y0]], %[[Y1]] {pipe.step = "0.F1"}
 // ALL: %[[T1:.*]] = nn.mul %[[N0]],
 // ALL: %[[N1:.*]] = nn.sub %[[T1]], %[[Y1]]
-// ALL: %[[I2:.*]] = nn.constant dense<2> : tensor<i64>
-// ALL: nn.slice %arg0 {limits = array<i64: 12>, starts = array<i64: 8>
+// ALL: %[[I2:.*]] = nn.constant {pipe.step = "0.F2"} dense<2> : tensor<i64>
+// ALL: nn.slice %arg0 {limits = array<i64: 12>, pipe.step = "0.F2", starts = array<i64: 8>
 // ALL: %[[Y2:.*]] = nn.mul
 // ALL: %[[S2:.*]] = nn.add %[[S1]], %[[Y2]]
 // ALL: %[[T2:.*]] = nn.mul %[[N1]],

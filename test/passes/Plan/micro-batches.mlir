@@ -14,7 +14,7 @@
 
 // Globals and constants are read once.
 // BOTH-LABEL: func.func @forward(%arg0: tensor<8x3xf32>
-// BOTH-NOT: pipe
+// BOTH-NOT: pipe.{{each|join|micro_batches}}
 // BOTH: %[[X0:.*]] = nn.slice %arg0 {limits = array<i64: 4, 3>
 // BOTH-NEXT: %[[W:.*]] = nn.read @w
 // BOTH-NEXT: %[[A0:.*]] = nn.add %[[X0]], %[[W]]

@@ -4,9 +4,9 @@
 // Of five micro-batches the first two are there; what joins all takes the
 // second one for those behind it.
 // CHECK-LABEL: func.func @forward
-// CHECK: nn.slice %{{.*}} {limits = array<i64: 2, 2>, starts = array<i64: 0, 0>
+// CHECK: nn.slice %{{.*}} {limits = array<i64: 2, 2>, pipe.step = "0.F0", starts = array<i64: 0, 0>
 // CHECK: %[[A:.*]] = nn.relu
-// CHECK: nn.slice %{{.*}} {limits = array<i64: 4, 2>, starts = array<i64: 2, 0>
+// CHECK: nn.slice %{{.*}} {limits = array<i64: 4, 2>, pipe.step = "0.F1", starts = array<i64: 2, 0>
 // CHECK: %[[B:.*]] = nn.relu
 // CHECK-NOT: nn.slice
 // CHECK: nn.concat %[[A]], %[[B]], %[[B]], %[[B]], %[[B]]

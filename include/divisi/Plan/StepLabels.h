@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_PLAN_STEPLABELS_H
-#define DIVISI_LIB_PLAN_STEPLABELS_H
+#ifndef DIVISI_PLAN_STEPLABELS_H
+#define DIVISI_PLAN_STEPLABELS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -38,4 +38,4 @@ StepKinds labelSteps(mlir::func::FuncOp entry,
 
 } // namespace divisi::plan
 
-#endif // DIVISI_LIB_PLAN_STEPLABELS_H
+#endif // DIVISI_PLAN_STEPLABELS_H
