@@ -39,10 +39,15 @@ static Parcel packPieces(size_t party, int64_t width,
 }
 
 MoveMessages divisi::rt::planMoveMessages(const StepDesc &step, size_t self) {
+  Senders senders = sendersOf(step);
+  return planMoveMessages(step, self, senders);
+}
+
+MoveMessages divisi::rt::planMoveMessages(const StepDesc &step, size_t self,
+                                          Senders &senders) {
   MoveMessages plan;
   int64_t width = byteWidth(step.type);
   const StepParty &own = step.parties[self];
-  Senders senders = sendersOf(step);
   for (const Box &piece : senders.pieces(self, self)) {
     plan.own.emplace_back(width, piece, *own.source, *own.result);
   }
@@ -111,6 +116,16 @@ static int64_t allReduceBytes(const StepDesc &step, size_t self) {
   return static_cast<int64_t>(parties - 1) * own * byteWidth(step.type);
 }
 
+/// `bytesOf(self)` of each party.
+template <typename BytesOf>
+static std::vector<int64_t> ofEach(const StepDesc &step, BytesOf bytesOf) {
+  std::vector<int64_t> bytes;
+  for (size_t self = 0; self < step.parties.size(); ++self) {
+    bytes.push_back(bytesOf(self));
+  }
+  return bytes;
+}
+
 int64_t divisi::rt::messageBytes(const StepDesc &step, size_t self) {
   if (step.reduce) {
     return isAllReduce(step) ? allReduceBytes(step, self)
@@ -118,4 +133,21 @@ int64_t divisi::rt::messageBytes(const StepDesc &step, size_t self) {
   }
   return takesAnything(step) ? planMoveMessages(step, self).bytes
                              : allReduceBytes(asVote(step), self);
+}
+
+std::vector<int64_t> divisi::rt::messageBytes(const StepDesc &step) {
+  if (step.reduce && !isAllReduce(step)) {
+    return ofEach(step, [&](size_t self) {
+      return planCombineMessages(step, self).bytes;
+    });
+  }
+  if (!step.reduce && takesAnything(step)) {
+    Senders senders = sendersOf(step);
+    return ofEach(step, [&](size_t self) {
+      return planMoveMessages(step, self, senders).bytes;
+    });
+  }
+  StepDesc combined = step.reduce ? step : asVote(step);
+  return ofEach(step,
+                [&](size_t self) { return allReduceBytes(combined, self); });
 }

@@ -12,7 +12,8 @@
 //
 //   reduce-scatter by rank 1 of 3, rows of a matrix, which lie in one piece
 //     | from rank 0  |         as large as rank 1's result, in which that of
-//                              rank 2 comes: it is combined with the others there
+//                              rank 2 comes: it is combined with the others
+//                              there
 //
 // The compiler counts that memory, and a session allocates it, once for all
 // steps of a queue, of which one runs at a time.
@@ -23,6 +24,7 @@
 #define DIVISI_RUNTIME_COMM_MESSAGES_H
 
 #include "divisi/runtime/comm/Communicator.h"
+#include "divisi/runtime/device/Senders.h"
 
 namespace divisi::rt {
 
@@ -51,6 +53,10 @@ struct MoveMessages {
 };
 /// Those of party `self` of a step that moves boxes.
 MoveMessages planMoveMessages(const StepDesc &step, size_t self);
+/// The same by `senders`, those of `step` (sendersOf), which whoever asks for
+/// several parties asks for once.
+MoveMessages planMoveMessages(const StepDesc &step, size_t self,
+                              Senders &senders);
 
 /// Of a party to a step in which each combines the part that it wants.
 struct CombineMessages {
@@ -69,6 +75,8 @@ StepDesc asVote(StepDesc step);
 /// How much memory party `self` needs for the messages of `step`, whatever its
 /// kind: of an all-reduce, its own chunk of each.
 int64_t messageBytes(const StepDesc &step, size_t self);
+/// That of each party. What parties have in common is worked out once.
+std::vector<int64_t> messageBytes(const StepDesc &step);
 
 /// Where the next message may begin, or the memory of the next step.
 inline int64_t alignedMessage(int64_t bytes) { return (bytes + 63) / 64 * 64; }

@@ -142,9 +142,18 @@ static int64_t packPieces(std::vector<QueuedPart> &parts, bool packsAll) {
   return end;
 }
 
-QueuedPlan divisi::rt::planQueued(const StepDesc &step, size_t self) {
+/// Those of an exchange; no other form asks for them.
+static std::optional<Senders> sendersFor(QueuedForm form,
+                                         const StepDesc &step) {
+  return form == QueuedForm::Exchange ? std::optional(sendersOf(step))
+                                      : std::nullopt;
+}
+
+/// Of a step that is done as `form`; `senders` are those of an exchange.
+static QueuedPlan planAs(QueuedForm form, const StepDesc &step, size_t self,
+                         std::optional<Senders> &senders) {
   QueuedPlan plan;
-  plan.form = formOf(step);
+  plan.form = form;
   const StepParty &own = step.parties[self];
   switch (plan.form) {
   case QueuedForm::AllReduce:
@@ -161,12 +170,40 @@ QueuedPlan divisi::rt::planQueued(const StepDesc &step, size_t self) {
     plan.bytes = packPieces(plan.parts, own.source == own.result);
     break;
   case QueuedForm::Exchange:
-    plan.messages = planMoveMessages(step, self);
+    plan.messages = planMoveMessages(step, self, *senders);
     plan.bytes = plan.messages.bytes;
   }
   return plan;
 }
 
+QueuedPlan divisi::rt::planQueued(const StepDesc &step, size_t self) {
+  QueuedForm form = formOf(step);
+  std::optional<Senders> senders = sendersFor(form, step);
+  return planAs(form, step, self, senders);
+}
+
 int64_t divisi::rt::queuedBytes(const StepDesc &step, size_t self) {
   return takesAnything(step) ? planQueued(step, self).bytes : 0;
+}
+
+std::vector<int64_t> divisi::rt::queuedBytes(const StepDesc &step) {
+  std::vector<int64_t> bytes(step.parties.size());
+  if (!takesAnything(step)) {
+    return bytes;
+  }
+  QueuedForm form = formOf(step);
+  std::optional<Senders> senders = sendersFor(form, step);
+  // What is exchanged, or combined for each, depends on the party's own boxes;
+  // all others pack the same parts of equal boxes.
+  bool isAlike = form != QueuedForm::Exchange && form != QueuedForm::ReduceEach;
+  for (size_t self = 0; self < bytes.size(); ++self) {
+    const StepParty &own = step.parties[self];
+    const StepParty &before = step.parties[self == 0 ? 0 : self - 1];
+    bool isKnown = self != 0 && isAlike &&
+                   (step.reduce ? own.source == before.source
+                                : own.result == before.result);
+    bytes[self] =
+        isKnown ? bytes[self - 1] : planAs(form, step, self, senders).bytes;
+  }
+  return bytes;
 }

@@ -64,6 +64,8 @@ struct QueuedPlan {
 QueuedPlan planQueued(const StepDesc &step, size_t self);
 /// How much of the device's memory it wants for that, whatever connects them.
 int64_t queuedBytes(const StepDesc &step, size_t self);
+/// That of each party. What parties have in common is worked out once.
+std::vector<int64_t> queuedBytes(const StepDesc &step);
 
 } // namespace divisi::rt
 

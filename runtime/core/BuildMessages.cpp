@@ -54,6 +54,34 @@ RankProgramBuilder::spaceOfStep(const pb::Instruction &instruction) const {
   return buffers.empty() ? hostSpaceNumber : program_.space(buffers.front());
 }
 
+/// What decides how many bytes the step of the instruction wants, if it is one
+/// of several ranks.
+std::optional<RankProgramBuilder::StepKey>
+RankProgramBuilder::stepKeyOf(int index) const {
+  const pb::Instruction &instruction = program_.message->instructions(index);
+  if (instruction.has_transfer()) {
+    auto [from, to] = program_.transfers.at(index);
+    return StepKey{isQueued(program_, instruction), "transfer", {}, from, to};
+  }
+  const pb::Collective &collective = instruction.collective();
+  if (!instruction.has_collective() ||
+      isLocal(*parseCollectiveKind(collective.kind()))) {
+    return std::nullopt;
+  }
+  return StepKey{isQueued(program_, instruction),
+                 collective.kind() +
+                     program_.root(collective.source()).format(),
+                 {collective.axes().begin(), collective.axes().end()},
+                 &placement(collective.source()),
+                 &placement(collective.result())};
+}
+
+OwnStep RankProgramBuilder::stepAt(int index) const {
+  const pb::Instruction &instruction = program_.message->instructions(index);
+  return instruction.has_transfer() ? stepOfTransfer(index)
+                                    : stepOf(instruction.collective());
+}
+
 /// What the step of the instruction wants, if it is one. A program that repeats
 /// itself repeats kinds and tensors.
 int64_t RankProgramBuilder::messagesOf(int index) {
@@ -61,28 +89,16 @@ int64_t RankProgramBuilder::messagesOf(int index) {
   if (instruction.has_commit()) {
     return voteBytes();
   }
-  decltype(messagesOf_)::key_type key;
-  bool isQueued = rt::isQueued(program_, instruction);
-  if (instruction.has_transfer()) {
-    auto [from, to] = program_.transfers.at(index);
-    key = {isQueued, "transfer", {}, from, to};
-  } else if (instruction.has_collective() &&
-             !isLocal(*parseCollectiveKind(instruction.collective().kind()))) {
-    const pb::Collective &collective = instruction.collective();
-    key = {isQueued,
-           collective.kind() + program_.root(collective.source()).format(),
-           {collective.axes().begin(), collective.axes().end()},
-           &placement(collective.source()),
-           &placement(collective.result())};
-  } else {
+  std::optional<StepKey> key = stepKeyOf(index);
+  if (!key) {
     return 0;
   }
-  auto [known, isNew] = messagesOf_.try_emplace(std::move(key), 0);
+  auto [known, isNew] = messagesOf_.try_emplace(std::move(*key), 0);
   if (isNew) {
-    OwnStep own = instruction.has_transfer() ? stepOfTransfer(index)
-                                             : stepOf(instruction.collective());
-    known->second = isQueued ? queuedBytes(own.step, own.self)
-                             : messageBytes(own.step, own.self);
+    OwnStep own = stepAt(index);
+    known->second = isQueued(program_, instruction)
+                        ? queuedBytes(own.step, own.self)
+                        : messageBytes(own.step, own.self);
   }
   return known->second;
 }

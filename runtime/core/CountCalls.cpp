@@ -34,16 +34,40 @@ RankProgramBuilder::keyOf(const pb::Call &call) const {
   return key;
 }
 
+/// The tensors whose boxes kernels are told: of operands and results, and of
+/// what parts of a fused region make.
+std::vector<const Placement *>
+RankProgramBuilder::tensorsOf(const pb::Call &call) const {
+  std::vector<const Placement *> tensors;
+  for (const auto *buffers : {&call.operands(), &call.results()}) {
+    for (uint32_t buffer : *buffers) {
+      tensors.push_back(&placement(buffer));
+    }
+  }
+  for (const auto &part : context_.resolved.operatorOf(call).parts) {
+    tensors.insert(tensors.end(), part.begin(), part.end());
+  }
+  return tensors;
+}
+
+/// What each backend says of the rank's call.
+std::vector<RankProgramBuilder::Answer>
+RankProgramBuilder::askAll(const pb::Call &call) {
+  OwnSite own;
+  describe(call, own);
+  std::vector<Answer> answers;
+  for (const Backend *backend : context_.backends) {
+    answers.push_back(isFor(*backend, call) ? ask(*backend, call, *own.site)
+                                            : Answer());
+  }
+  return answers;
+}
+
 const std::vector<RankProgramBuilder::Answer> &
 RankProgramBuilder::answersOf(const pb::Call &call) {
   auto [known, isNew] = answers_.try_emplace(keyOf(call));
   if (isNew) {
-    OwnSite own;
-    describe(call, own);
-    for (const Backend *backend : context_.backends) {
-      known->second.push_back(
-          isFor(*backend, call) ? ask(*backend, call, *own.site) : Answer());
-    }
+    known->second = askAll(call);
   }
   return known->second;
 }

@@ -13,37 +13,36 @@ using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
-namespace {
-
-/// What programs of a rank use of its GPU.
-struct GpuUse {
-  std::set<uint32_t> codes;         ///< By number.
-  std::set<uint32_t> communicators; ///< Queues of steps between devices.
-
-  void add(const ResolvedProgram &program);
-};
-
-} // namespace
-
-void GpuUse::add(const ResolvedProgram &program) {
+/// Of one program.
+static GpuUse useOf(const ResolvedProgram &program) {
+  GpuUse use;
   for (const pb::Instruction &instruction : program.message->instructions()) {
     if (isQueued(program, instruction)) {
-      communicators.insert(instruction.queue());
+      use.communicators.insert(instruction.queue());
     } else if (instruction.has_call() && instruction.call().has_code() &&
                instruction.call().space() != hostSpaceNumber) {
-      codes.insert(instruction.call().code());
+      use.codes.insert(instruction.call().code());
     }
   }
+  return use;
 }
 
 GpuOverhead divisi::rt::countOverhead(const ResolvedManifest &resolved,
-                                      uint32_t rank, const SpacePlan &plan) {
+                                      uint32_t rank, const SpacePlan &plan,
+                                      GpuUses &uses) {
   GpuOverhead overhead;
   GpuUse use;
   for (const ResolvedEntry &entry : resolved.entries) {
     auto own = entry.programOfRank.find(rank);
     if (own != entry.programOfRank.end()) {
-      use.add(entry.programs[own->second]);
+      const ResolvedProgram &program = entry.programs[own->second];
+      auto [known, isNew] = uses.try_emplace(&program);
+      if (isNew) {
+        known->second = useOf(program);
+      }
+      use.codes.insert(known->second.codes.begin(), known->second.codes.end());
+      use.communicators.insert(known->second.communicators.begin(),
+                               known->second.communicators.end());
     }
   }
   for (uint32_t space = 1; space < plan.arenas.size(); ++space) {

@@ -39,13 +39,19 @@ struct ProgramMemory {
 
 struct SpacePlan;
 
+/// What programs use of a GPU.
+struct GpuUse {
+  std::set<uint32_t> codes;         ///< By number.
+  std::set<uint32_t> communicators; ///< Queues of steps between devices.
+};
+/// Of those that were looked at.
+using GpuUses = std::map<const ResolvedProgram *, GpuUse>;
+
 /// What a GPU of the rank holds beside what `plan` says; nothing where it has
 /// none. All communicators are counted as parts of one: one of them may be all
-/// of that.
+/// of that. What it learns of programs goes to `uses`.
 GpuOverhead countOverhead(const ResolvedManifest &resolved, uint32_t rank,
-                          const SpacePlan &plan);
-/// Weights and arenas of every rank, as the manifest plans them.
-std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
+                          const SpacePlan &plan, GpuUses &uses);
 /// Lets the weights of `number` be those that programs read or update.
 void countWeights(const ResolvedManifest &resolved, uint32_t number,
                   const std::set<uint32_t> &globals, RankMemory &rank);

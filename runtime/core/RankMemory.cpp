@@ -7,28 +7,26 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/core/RankMemory.h"
-#include "runtime/core/RankProgramBuilder.h"
+#include "runtime/core/RankClasses.h"
 
 #include <algorithm>
 
 using namespace divisi;
 using namespace divisi::rt;
 
-std::vector<RankMemory>
-divisi::rt::plannedMemory(const ResolvedManifest &resolved) {
-  std::vector<RankMemory> ranks(resolved.manifest->num_ranks());
-  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    SpacePlan plan = planSpaces(resolved, rank);
-    std::set<uint32_t> read;
-    for (const auto &[global, bytes] : plan.globals[hostSpaceNumber]) {
-      read.insert(global);
-    }
-    countWeights(resolved, rank, read, ranks[rank]);
-    ranks[rank].arena = plan.arenas[hostSpaceNumber];
-    ranks[rank].device = plan.deviceBytes();
-    ranks[rank].overhead = countOverhead(resolved, rank, plan);
+/// Weights and arenas, as the manifest plans them.
+static RankMemory plannedMemory(const ResolvedManifest &resolved, uint32_t rank,
+                                const SpacePlan &plan, GpuUses &uses) {
+  RankMemory planned;
+  std::set<uint32_t> read;
+  for (const auto &[global, bytes] : plan.globals[hostSpaceNumber]) {
+    read.insert(global);
   }
-  return ranks;
+  countWeights(resolved, rank, read, planned);
+  planned.arena = plan.arenas[hostSpaceNumber];
+  planned.device = plan.deviceBytes();
+  planned.overhead = countOverhead(resolved, rank, plan, uses);
+  return planned;
 }
 
 void divisi::rt::countWeights(const ResolvedManifest &resolved, uint32_t number,
@@ -99,30 +97,35 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
   if (!resolved) {
     return resolved.status();
   }
-  std::vector<RankMemory> ranks = plannedMemory(**resolved);
-  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+  std::vector<RankMemory> ranks;
+  SpacePlanner planner(**resolved);
+  GpuUses uses;
+  RankClasses classes(**resolved, backends, threads);
+  for (uint32_t rank = 0; rank < manifest.num_ranks(); ++rank) {
+    SpacePlan plan = planner.of(rank);
+    RankMemory &own =
+        ranks.emplace_back(plannedMemory(**resolved, rank, plan, uses));
     if (backends.empty()) {
-      break;
+      continue;
     }
     SharedMemory shared; // programs never run at the same time
-    shared.packing = planSpaces(**resolved, rank).stagingBytes();
+    shared.packing = plan.stagingBytes();
     std::set<uint32_t> globals;
     for (size_t e = 0; e < (*resolved)->entries.size(); ++e) {
       const ResolvedEntry &entry = (*resolved)->entries[e];
       if (entry.isBody() || !entry.programOfRank.contains(rank)) {
         continue;
       }
-      Expected<ProgramMemory> program = RankProgram::predict(
-          {**resolved, e, rank, nullptr, nullptr, nullptr, backends, threads});
+      Expected<const ProgramMemory *> program = classes.memoryOf(e, rank);
       if (!program) {
         return program.status();
       }
-      addMemory(ranks[rank], *program);
-      shared.raise(*program);
-      globals.insert(program->globals.begin(), program->globals.end());
+      addMemory(own, **program);
+      shared.raise(**program);
+      globals.insert((*program)->globals.begin(), (*program)->globals.end());
     }
-    countWeights(**resolved, rank, globals, ranks[rank]);
-    addShared(ranks[rank], shared);
+    countWeights(**resolved, rank, globals, own);
+    addShared(own, shared);
   }
   return ranks;
 }

@@ -116,6 +116,7 @@ public:
 
 private:
   friend class RankProgramBuilder;
+  friend class RankClasses;
 
   explicit RankProgram(const RankContext &context);
   RankProgram(const RankProgram &) = delete;

@@ -33,6 +33,7 @@ public:
   Status countMemory();
 
 private:
+  friend class RankClasses;
   using Task = RankTask;
 
   Status addInstruction(int index);
@@ -47,6 +48,12 @@ private:
   OwnStep stepOf(const artifact::Collective &collective) const;
   OwnStep stepOfTransfer(size_t instruction) const;
   uint32_t spaceOfStep(const artifact::Instruction &instruction) const;
+  /// Whether devices do it, kind with format, axes, source and result of a
+  /// step.
+  using StepKey = std::tuple<bool, std::string, std::vector<uint32_t>,
+                             const Placement *, const Placement *>;
+  std::optional<StepKey> stepKeyOf(int index) const;
+  OwnStep stepAt(int index) const;
   int64_t messagesOf(int index);
   int64_t voteBytes() const;
   void countAgreement(const artifact::Loop &loop);
@@ -96,6 +103,7 @@ private:
   struct Answer {
     const Kernel *kernel = nullptr; ///< Null: it has none.
     KernelQuery query = {};
+    friend bool operator==(const Answer &, const Answer &) = default;
   };
   using CallKey =
       std::tuple<uint32_t, int64_t, uint32_t,
@@ -105,6 +113,8 @@ private:
   Answer ask(const Backend &backend, const artifact::Call &call,
              const CallSite &site) const;
   CallKey keyOf(const artifact::Call &call) const;
+  std::vector<const Placement *> tensorsOf(const artifact::Call &call) const;
+  std::vector<Answer> askAll(const artifact::Call &call);
   const std::vector<Answer> &answersOf(const artifact::Call &call);
   Status countCall(const artifact::Call &call);
   Status chooseKernel(const artifact::Call &call, const CallSite &site,
@@ -183,12 +193,7 @@ private:
     int64_t end() const { return at + bytes; }
   };
   std::vector<Messages> messages_; ///< In the order of the list.
-  /// By whether devices do it, kind with format, axes, source and result of a
-  /// step.
-  std::map<std::tuple<bool, std::string, std::vector<uint32_t>,
-                      const Placement *, const Placement *>,
-           int64_t>
-      messagesOf_;
+  std::map<StepKey, int64_t> messagesOf_;
   /// While memory is counted: what backends say of the calls of a key, one by
   /// one; nothing of those for other memory spaces.
   std::map<CallKey, std::vector<Answer>> answers_;

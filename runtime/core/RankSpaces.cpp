@@ -82,53 +82,74 @@ static void addSent(const ResolvedProgram &program,
   }
 }
 
-/// Adds the rank's boxes of globals that some program updates there, whether it
-/// is one of the rank's or not: they are its state.
-static void addStates(const ResolvedManifest &resolved, uint32_t rank,
-                      SpacePlan &plan) {
-  for (uint32_t global = 0; global < resolved.globals.size(); ++global) {
-    const Placement &at = *resolved.globals[global];
-    auto position = resolved.grids[at.grid].positionOf(rank);
-    if (position && resolved.isUpdated[global] &&
-        !resolved.isHostState(global)) {
-      plan.globals[resolved.stateSpaces[global]][global] = at.bytes(*position);
+/// The rank's programs, by entry.
+static std::vector<const ResolvedProgram *>
+programsOf(const ResolvedManifest &resolved, uint32_t rank) {
+  std::vector<const ResolvedProgram *> programs;
+  for (const ResolvedEntry &entry : resolved.entries) {
+    auto found = entry.programOfRank.find(rank);
+    if (found != entry.programOfRank.end()) {
+      programs.push_back(&entry.programs[found->second]);
     }
   }
+  return programs;
+}
+
+SpacePlanner::Common
+SpacePlanner::commonOf(std::span<const ResolvedProgram *const> programs) const {
+  auto spaces = static_cast<uint32_t>(resolved_.manifest->spaces_size()) + 1;
+  Common common{std::vector<int64_t>(spaces), {}, {}};
+  std::set<InSpace> globals;
+  for (const ResolvedProgram *resolvedProgram : programs) {
+    const pb::Program &program = *resolvedProgram->message;
+    for (const pb::Instruction &instruction : program.instructions()) {
+      addSent(*resolvedProgram, instruction, common.sent);
+    }
+    for (uint32_t space = 0; space < spaces; ++space) {
+      common.arenas[space] =
+          std::max(common.arenas[space], arenaBytes(program, space));
+    }
+    for (const pb::Buffer &buffer : program.buffers()) {
+      if (std::optional<uint32_t> global = globalOf(buffer)) {
+        globals.emplace(buffer.space(), *global);
+      }
+    }
+  }
+  // Of what some program updates a rank has its box, whether the program is one
+  // of its own or not: it is state.
+  for (uint32_t global = 0; global < resolved_.globals.size(); ++global) {
+    if (resolved_.isUpdated[global] && !resolved_.isHostState(global)) {
+      globals.emplace(resolved_.stateSpaces[global], global);
+    }
+  }
+  common.globals.assign(globals.begin(), globals.end());
+  return common;
+}
+
+SpacePlan SpacePlanner::of(uint32_t rank) {
+  std::vector<const ResolvedProgram *> programs = programsOf(resolved_, rank);
+  auto known = known_.find(programs);
+  if (known == known_.end()) {
+    Common common = commonOf(programs);
+    known = known_.emplace(std::move(programs), std::move(common)).first;
+  }
+  const Common &common = known->second;
+  SpacePlan plan{common.arenas,
+                 std::vector<std::map<uint32_t, int64_t>>(common.arenas.size()),
+                 common.sent};
+  for (auto [space, global] : common.globals) {
+    const Placement &at = *resolved_.globals[global];
+    if (auto position = resolved_.grids[at.grid].positionOf(rank)) {
+      plan.globals[space].emplace_hint(plan.globals[space].end(), global,
+                                       at.bytes(*position));
+    }
+  }
+  return plan;
 }
 
 SpacePlan divisi::rt::planSpaces(const ResolvedManifest &resolved,
                                  uint32_t rank) {
-  auto spaces = static_cast<uint32_t>(resolved.manifest->spaces_size()) + 1;
-  SpacePlan plan{std::vector<int64_t>(spaces),
-                 std::vector<std::map<uint32_t, int64_t>>(spaces),
-                 {}};
-  for (const ResolvedEntry &entry : resolved.entries) {
-    auto found = entry.programOfRank.find(rank);
-    if (found == entry.programOfRank.end()) {
-      continue;
-    }
-    const ResolvedProgram &resolvedProgram = entry.programs[found->second];
-    const pb::Program &program = *resolvedProgram.message;
-    for (const pb::Instruction &instruction : program.instructions()) {
-      addSent(resolvedProgram, instruction, plan.sent);
-    }
-    for (uint32_t space = 0; space < spaces; ++space) {
-      plan.arenas[space] =
-          std::max(plan.arenas[space], arenaBytes(program, space));
-    }
-    for (const pb::Buffer &buffer : program.buffers()) {
-      std::optional<uint32_t> global = globalOf(buffer);
-      if (!global) {
-        continue;
-      }
-      const Placement &at = *resolved.globals[*global];
-      if (auto position = resolved.grids[at.grid].positionOf(rank)) {
-        plan.globals[buffer.space()][*global] = at.bytes(*position);
-      }
-    }
-  }
-  addStates(resolved, rank, plan);
-  return plan;
+  return SpacePlanner(resolved).of(rank);
 }
 
 namespace {

@@ -65,6 +65,31 @@ struct SpacePlan {
   int64_t stagingBytes() const;
 };
 
+/// Plans of one rank after another. What those of the same programs have alike
+/// is found once.
+class SpacePlanner {
+public:
+  /// `resolved` must outlive it.
+  explicit SpacePlanner(const ResolvedManifest &resolved)
+      : resolved_(resolved) {}
+  /// planSpaces() of `rank`.
+  SpacePlan of(uint32_t rank);
+
+private:
+  /// The number of a memory space, and of a global there.
+  using InSpace = std::pair<uint32_t, uint32_t>;
+  /// What does not depend on the rank's boxes.
+  struct Common {
+    std::vector<int64_t> arenas; ///< By number of the space, in bytes.
+    std::set<uint32_t> sent;     ///< SpacePlan::sent.
+    std::vector<InSpace> globals;
+  };
+  Common commonOf(std::span<const ResolvedProgram *const> programs) const;
+
+  const ResolvedManifest &resolved_;
+  std::map<std::vector<const ResolvedProgram *>, Common> known_;
+};
+
 /// Of all entries.
 SpacePlan planSpaces(const ResolvedManifest &resolved, uint32_t rank);
 

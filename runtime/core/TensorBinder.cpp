@@ -47,14 +47,23 @@ BoxCopy ViewLayout::copyOut(const Placement &placement, const Box &box,
                  shownStrides(placement, shown, strides));
 }
 
+/// What has to be staged of what `copy` brings from a whole tensor.
+static int64_t bytesToStage(const BoxCopy &copy) {
+  bool isUsable =
+      copy.bytes() == 0 ||
+      (copy.isContiguous() && copy.sourceOffset() % kernelAlignment == 0);
+  return isUsable ? 0 : copy.bytes();
+}
+
+int64_t TensorBinder::stagedBytes(const Placement &placement, const Box &box) {
+  return bytesToStage(ViewLayout().copyIn(placement, box));
+}
+
 int64_t TensorBinder::addInput(uint32_t input, const Placement &placement,
                                const Box &box) {
   ViewLayout whole;
   InputSlice slice{&placement, box, whole, whole.copyIn(placement, box), {}};
-  bool isUsable = slice.copy.bytes() == 0 ||
-                  (slice.copy.isContiguous() &&
-                   slice.copy.sourceOffset() % kernelAlignment == 0);
-  int64_t bytes = isUsable ? 0 : slice.copy.bytes();
+  int64_t bytes = bytesToStage(slice.copy);
   inputs_.emplace(input, std::move(slice));
   return bytes;
 }

@@ -74,6 +74,8 @@ public:
   /// What the rank takes of an input. How many bytes have to be staged where
   /// the whole tensor is given without gaps, by giveStaging().
   int64_t addInput(uint32_t input, const Placement &placement, const Box &box);
+  /// How many that are of `box`, whatever the input's number.
+  static int64_t stagedBytes(const Placement &placement, const Box &box);
   /// Memory for that.
   void giveStaging(uint32_t input, AlignedBytes staging) {
     inputs_.at(input).staging = std::move(staging);

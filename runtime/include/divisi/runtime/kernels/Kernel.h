@@ -152,6 +152,8 @@ struct PackedForm {
   int64_t bytes = 0; ///< Its size.
   /// What is in memory beside it while it is made.
   int64_t scratch = 0;
+
+  friend bool operator==(const PackedForm &, const PackedForm &) = default;
 };
 
 /// The same when it is there.
@@ -223,6 +225,8 @@ struct KernelQuery {
   /// The operands, ascending, of which launch() reads what prepare() has packed
   /// instead: see PreparedKernel::reads().
   std::vector<int> unread = {};
+
+  friend bool operator==(const KernelQuery &, const KernelQuery &) = default;
 };
 
 /// An index that lies outside of the dimension that it counts along.
