@@ -149,7 +149,7 @@ PlanAlternatives::of(ModuleOp module, const Cluster &cluster) {
   state->plan =
       search::evaluate(state->planning.problem, std::move(*assignment));
   state->usage = usageByTime(state->planning.problem, state->plan.assignment);
-  listDecisions(state->inputs.dataflow, state->planning, state->decisions,
+  listDecisions(state->inputs.dataflow(), state->planning, state->decisions,
                 state->nodes);
   return PlanAlternatives(std::move(state));
 }

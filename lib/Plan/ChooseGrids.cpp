@@ -28,14 +28,14 @@ static Precision precisionOf(const Dataflow &dataflow) {
 static Expected<std::vector<DeviceGrid>> gridsOf(const PlanningInputs &inputs,
                                                  GridRequest request,
                                                  const PlanOptions &options) {
-  Precision precision = precisionOf(inputs.dataflow);
+  Precision precision = precisionOf(inputs.dataflow());
   Expected<std::vector<DeviceGrid>> grids =
       candidateGrids(inputs.cluster, request, precision, /*withMore=*/true);
   if (!grids || !request.mesh.empty()) {
     return grids;
   }
   int64_t &axes = *request.maxAxes;
-  while (axes > 1 && isCapped(inputs.dataflow, axes, options.maxStrategies)) {
+  while (axes > 1 && isCapped(inputs.dataflow(), axes, options.maxStrategies)) {
     --axes;
     auto others = candidateGrids(inputs.cluster, request, precision);
     if (!others) {
@@ -110,7 +110,7 @@ Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
   if (!request.maxAxes) {
     request.maxAxes = isHeavy(inputs, options)
                           ? 2
-                          : mostAxes(inputs.dataflow, options.maxStrategies);
+                          : mostAxes(inputs.dataflow(), options.maxStrategies);
   }
   Expected<std::vector<DeviceGrid>> grids = gridsOf(inputs, request, options);
   inputs.leavesUnlisted = grids && leavesUnlisted(inputs.cluster, request);

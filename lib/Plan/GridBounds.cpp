@@ -17,7 +17,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace divisi::plan {
 
@@ -87,9 +89,17 @@ static double leastCopyNanoseconds(const Dataflow &dataflow, const Grid &grid,
 
 int64_t quickBound(const PlanningInputs &inputs, const DeviceGrid &grid) {
   GridPace pace = inputs.paceOf(grid);
-  double sum = leastCopyNanoseconds(inputs.dataflow, grid.grid, pace);
-  for (const Site &site : inputs.dataflow.sites) {
-    sum += leastNanoseconds(site, grid.grid, pace);
+  double sum = leastCopyNanoseconds(inputs.dataflow(), grid.grid, pace);
+  using Kind = std::tuple<unsigned, llvm::SmallVector<unsigned, 1>,
+                          llvm::SmallVector<unsigned, 1>>;
+  std::map<Kind, double> known; ///< There are many of few kinds.
+  for (const Site &site : inputs.dataflow().sites) {
+    auto [least, isNew] = known.try_emplace(
+        {site.kind, site.fusible.operands, site.fusible.results}, 0);
+    if (isNew) {
+      least->second = leastNanoseconds(site, grid.grid, pace);
+    }
+    sum += least->second;
   }
   return int64_t(sum);
 }
@@ -99,8 +109,9 @@ int64_t operatorBound(const PlanningInputs &inputs, const DeviceGrid &grid,
   LayoutPool pool;
   GridPace pace = inputs.paceOf(grid);
   ChoiceMaker maker(grid.grid, pace, {grid.roles, options.maxStrategies}, pool);
-  int64_t sum = int64_t(leastCopyNanoseconds(inputs.dataflow, grid.grid, pace));
-  for (const Site &site : inputs.dataflow.sites) {
+  int64_t sum =
+      int64_t(leastCopyNanoseconds(inputs.dataflow(), grid.grid, pace));
+  for (const Site &site : inputs.dataflow().sites) {
     sum += nanosecondsOf(costOf(maker.leastNanoseconds(site), site.repeats));
   }
   return sum;
@@ -142,7 +153,7 @@ int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies) {
 
 bool isHeavy(const PlanningInputs &inputs, const PlanOptions &options) {
   constexpr size_t kMany = 2500;
-  const Dataflow &dataflow = inputs.dataflow;
+  const Dataflow &dataflow = inputs.dataflow();
   int64_t globals = 0;
   for (const DataflowValue &tensor : dataflow.values) {
     globals += tensor.kind == DataflowValue::Kind::Global ? tensor.bytes() : 0;

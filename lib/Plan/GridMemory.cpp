@@ -65,7 +65,7 @@ KindMemories memoriesOf(const Cluster &cluster, const DeviceGrid &devices,
 /// Whether problems of the program take long.
 bool GridSearch::isLarge() const {
   constexpr size_t kLarge = 1500;
-  const Dataflow &dataflow = inputs_.dataflow;
+  const Dataflow &dataflow = inputs_.dataflow();
   return dataflow.sites.size() + dataflow.values.size() > kLarge;
 }
 
@@ -75,7 +75,7 @@ ViewSearch GridSearch::beginViews(const DeviceGrid &devices) const {
     return ViewSearch::ofGlobals();
   }
   int64_t globals = 0;
-  for (const DataflowValue &tensor : inputs_.dataflow.values) {
+  for (const DataflowValue &tensor : inputs_.dataflow().values) {
     if (tensor.kind == DataflowValue::Kind::Global) {
       globals += tensor.bytes();
     }

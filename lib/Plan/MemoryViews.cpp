@@ -208,7 +208,7 @@ FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
   }
   PlanningProblem &planning = *fit.planning;
   search::Options asked = solverOptions;
-  if (auto ties = tiesOf(inputs.dataflow, planning)) {
+  if (auto ties = tiesOf(inputs.dataflow(), planning)) {
     asked.ties = std::move(*ties);
   }
   if (solver.isTimed && options.judge == "simulated") {

@@ -116,14 +116,14 @@ static std::string explainInfeasible(const PlanningInputs &inputs,
                                      const PlanningProblem &planning,
                                      const search::Outcome &outcome) {
   int64_t bytes = 0;
-  for (const DataflowValue &tensor : inputs.dataflow.values) {
+  for (const DataflowValue &tensor : inputs.dataflow().values) {
     if (tensor.kind == DataflowValue::Kind::Global) {
       bytes += tensor.bytes();
     }
   }
   return "no plan fits into the memory limit of " +
          limitText(inputs, options, outcome) + ": " +
-         tellShortage(inputs.dataflow, planning, outcome) +
+         tellShortage(inputs.dataflow(), planning, outcome) +
          "; the globals have " + std::to_string(bytes) + " bytes over " +
          std::to_string(inputs.devices.grid.numPositions()) +
          " devices; raise --memory-limit or take more devices";

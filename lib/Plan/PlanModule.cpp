@@ -108,23 +108,23 @@ static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
   if (failed(dataflow)) {
     return Status(ExitCode::Invalid, error.message());
   }
-  inputs.dataflow = std::move(*dataflow);
+  inputs.setDataflow(std::move(*dataflow));
   Expected<std::vector<DeviceGrid>> grids =
       chooseGrids(module, options, inputs);
   if (!grids) {
     return grids.status();
   }
   start.grids = std::move(*grids);
-  Status status = checkZero(inputs.dataflow, options, start.grids.front());
-  status = status.isOk() ? checkWanted(inputs.dataflow, start.grids) : status;
+  Status status = checkZero(inputs.dataflow(), options, start.grids.front());
+  status = status.isOk() ? checkWanted(inputs.dataflow(), start.grids) : status;
   if (!status.isOk()) {
     return status;
   }
   if (!inputs.grid) {
-    inputs.fixed = Fixed::nothingOf(inputs.dataflow);
+    inputs.fixed = Fixed::nothingOf(inputs.dataflow());
     return start;
   }
-  FailureOr<Fixed> fixed = readFixed(inputs.dataflow, inputs.grid);
+  FailureOr<Fixed> fixed = readFixed(inputs.dataflow(), inputs.grid);
   if (failed(fixed)) {
     return Status(ExitCode::Invalid, error.message());
   }
@@ -152,7 +152,7 @@ plan::makeProblem(const PlanningInputs &inputs, const PlanOptions &options,
   planning.control = request.isControlled ? &options.control : nullptr;
   planning.present = request.present;
   std::optional<PlanningProblem> problem = buildProblem(
-      inputs.dataflow, inputs.devices.grid, inputs.paceOf(inputs.devices),
+      inputs.dataflow(), inputs.devices.grid, inputs.paceOf(inputs.devices),
       rules, request.fixed ? *request.fixed : inputs.fixed, planning);
   if (problem) {
     problem->below = request.below;
@@ -168,7 +168,7 @@ static void tellAnswer(const PlanningInputs &inputs, const GridAnswer &answer,
   report.stopped = answer.outcome.stopped;
   report.nodes = int64_t(planning.problem.nodes.size());
   report.edges = int64_t(planning.problem.edges.size());
-  for (auto [index, tensor] : llvm::enumerate(inputs.dataflow.values)) {
+  for (auto [index, tensor] : llvm::enumerate(inputs.dataflow().values)) {
     if (tensor.kind == DataflowValue::Kind::Global) {
       unsigned number = planning.valueNodes[index];
       const search::Node &node = planning.problem.nodes[number];
@@ -206,7 +206,7 @@ static PlanRecord recordOf(const PlanningInputs &inputs,
   if (!options.zero.empty()) {
     record.zero = options.zero;
   }
-  if (options.recompute != "auto" && hasStates(inputs.dataflow)) {
+  if (options.recompute != "auto" && hasStates(inputs.dataflow())) {
     record.recompute = options.recompute;
   }
   if (options.dividesBranches && options.pipelineStages == 1) {
@@ -259,8 +259,8 @@ static void addWarnings(const PlanningInputs &inputs,
                         const PlanOptions &options, const GridAnswer &answer,
                         PlanReport &report) {
   report.warnings =
-      warnOfRequest(inputs.dataflow, inputs.devices, options.batchDim);
-  if (auto warning = warnOfReplication(inputs.dataflow, *answer.planning,
+      warnOfRequest(inputs.dataflow(), inputs.devices, options.batchDim);
+  if (auto warning = warnOfReplication(inputs.dataflow(), *answer.planning,
                                        inputs.devices.grid,
                                        answer.outcome.solution.assignment)) {
     report.warnings.push_back(*warning);
@@ -268,7 +268,7 @@ static void addWarnings(const PlanningInputs &inputs,
   if (auto note = noteLeftOut(answer.capped, options.maxStrategies)) {
     report.notes.push_back(*note);
   }
-  if (auto note = noteStates(inputs.dataflow, *answer.planning,
+  if (auto note = noteStates(inputs.dataflow(), *answer.planning,
                              memoriesOf(inputs, options), inputs.devices.grid,
                              answer.outcome.solution.assignment)) {
     report.notes.push_back(*note);
@@ -328,11 +328,11 @@ Expected<PlanReport> plan::planOnce(ModuleOp module,
     return answer.status();
   }
   setGrid(module, answer->devices, inputs);
-  annotate(inputs.dataflow, *answer->planning, inputs.grid,
+  annotate(inputs.dataflow(), *answer->planning, inputs.grid,
            answer->outcome.solution.assignment);
   tellAnswer(inputs, *answer, report);
   writeRecord(module, recordOf(inputs, options, answer->outcome, report),
-              inputs.dataflow);
+              inputs.dataflow());
   addWarnings(inputs, options, *answer, report);
   if (options.control.onPlan) {
     options.control.onPlan(report);

@@ -22,15 +22,25 @@ namespace divisi::plan {
 struct PlanningInputs {
   Cluster cluster;             ///< The machine.
   DeviceGrid devices;          ///< What the module has, or is planned for.
-  ModuleDataflow dataflow;     ///< The program.
   Fixed fixed;                 ///< What the module says already.
   spmd::GridOp grid;           ///< Of the module; null until it has one.
   bool leavesUnlisted = false; ///< divisi::leavesUnlisted of the grids.
+
+  /// The program, once it is set. Copies for other devices share it.
+  const ModuleDataflow &dataflow() const { return *dataflow_; }
+  ModuleDataflow &dataflow() { return *dataflow_; }
+  /// Sets it.
+  void setDataflow(ModuleDataflow dataflow) {
+    dataflow_ = std::make_shared<ModuleDataflow>(std::move(dataflow));
+  }
 
   /// Of the devices on `grid`.
   GridPace paceOf(const DeviceGrid &grid) const {
     return GridPace(cluster, grid.grid, grid.devices);
   }
+
+private:
+  std::shared_ptr<ModuleDataflow> dataflow_;
 };
 
 class PlanMeasurer;

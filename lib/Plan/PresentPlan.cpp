@@ -17,16 +17,16 @@ namespace divisi::plan {
 
 /// A value that has no place rests as it is made, and a stop there is none.
 static void completePlaces(const PlanningInputs &inputs, Fixed &present) {
-  for (auto [index, tensor] : llvm::enumerate(inputs.dataflow.values)) {
+  for (auto [index, tensor] : llvm::enumerate(inputs.dataflow().values)) {
     if (tensor.kind == DataflowValue::Kind::Result && !present.values[index] &&
         present.sites[tensor.index]) {
       present.values[index] = resultLayout(
-          inputs.dataflow.sites[tensor.index].nest, inputs.devices.grid,
+          inputs.dataflow().sites[tensor.index].nest, inputs.devices.grid,
           *present.sites[tensor.index], tensor.number);
     }
   }
   for (auto [stop, place] :
-       llvm::zip_equal(inputs.dataflow.stops, present.stops)) {
+       llvm::zip_equal(inputs.dataflow().stops, present.stops)) {
     if (!place) {
       place = present.values[stop.tensor];
     }
@@ -66,14 +66,14 @@ Expected<PresentPlan> readPlan(ModuleOp module, const Cluster &cluster) {
                     rolesFrom(known.roles, grid.numAxes()),
                     {devices.begin(), devices.end()},
                     linksOf(inputs.grid, cluster)};
-  inputs.dataflow = std::move(*dataflow);
-  FailureOr<Fixed> fixed = readFixed(inputs.dataflow, inputs.grid);
+  inputs.setDataflow(std::move(*dataflow));
+  FailureOr<Fixed> fixed = readFixed(inputs.dataflow(), inputs.grid);
   if (failed(fixed)) {
     return Status(ExitCode::Invalid, error.message());
   }
   present = std::move(*fixed);
   completePlaces(inputs, present);
-  inputs.fixed = Fixed::nothingOf(inputs.dataflow);
+  inputs.fixed = Fixed::nothingOf(inputs.dataflow());
   return plan;
 }
 

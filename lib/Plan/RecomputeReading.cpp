@@ -26,7 +26,7 @@ constexpr unsigned kNone = ~0u;
 class RecomputeReader {
 public:
   explicit RecomputeReader(const PricedPlan &priced)
-      : dataflow_(priced.plan.inputs.dataflow), planning_(priced.planning),
+      : dataflow_(priced.plan.inputs.dataflow()), planning_(priced.planning),
         assignment_(priced.assignment) {}
 
   std::optional<RecomputeReading> read(bool byParts);

@@ -98,7 +98,7 @@ llvm::DenseMap<Operation *, int64_t> timesOfWays(ModuleOp module) {
   const PlanningProblem &planning = priced->planning;
   const search::Problem &problem = planning.problem;
   std::vector<SmallVector<Operation *, 1>> owners =
-      operatorsOfNodes(priced->plan.inputs.dataflow, planning);
+      operatorsOfNodes(priced->plan.inputs.dataflow(), planning);
   for (const search::Edge &edge : problem.edges) {
     int64_t cost = problem.matrices[edge.costs].at(
         priced->assignment[edge.from], priced->assignment[edge.to]);

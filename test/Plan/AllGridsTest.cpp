@@ -252,8 +252,8 @@ AllGridsTest::leastOfAllGrids(mlir::ModuleOp module,
                               const PlanOptions &options) {
   plan::PlanningInputs inputs;
   inputs.cluster = *plan::clusterOf(module, options);
-  inputs.dataflow = *plan::readDataflow(module, options.batchDim);
-  inputs.fixed = plan::Fixed::nothingOf(inputs.dataflow);
+  inputs.setDataflow(*plan::readDataflow(module, options.batchDim));
+  inputs.fixed = plan::Fixed::nothingOf(inputs.dataflow());
   std::optional<int64_t> least;
   auto grids = candidateGrids(inputs.cluster, options.grid);
   for (const DeviceGrid &grid : *grids) {

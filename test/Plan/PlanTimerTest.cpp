@@ -45,13 +45,13 @@ static std::string chainOf(int layers) {
 static std::shared_ptr<PlanningProblem> problemOf(mlir::ModuleOp module,
                                                   PlanningInputs &inputs) {
   inputs.cluster = *presetCluster("cpu", 4);
-  inputs.dataflow = *readDataflow(module, 0);
+  inputs.setDataflow(*readDataflow(module, 0));
   GridRequest request;
   request.devices = 4;
   request.maxAxes = 2;
   inputs.devices =
       candidateGrids(inputs.cluster, request, Precision::F32)->front();
-  inputs.fixed = Fixed::nothingOf(inputs.dataflow);
+  inputs.fixed = Fixed::nothingOf(inputs.dataflow());
   return std::make_shared<PlanningProblem>(
       *makeProblem(inputs, PlanOptions(), {}));
 }
