@@ -48,9 +48,7 @@ Compilation::Compilation(CompileOptions options)
   // An error names its place; the whole function below it would bury that.
   context_->printOpOnDiagnostic(false);
   context_->loadAllAvailableDialects();
-  if (!options_.leaveOut.empty()) {
-    leaveOut(*context_, options_.leaveOut);
-  }
+  leaveOut(*context_, options_.leaveOut);
 }
 
 Compilation::Compilation(CompileOptions options, OwningOpRef<ModuleOp> module,

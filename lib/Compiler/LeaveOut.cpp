@@ -21,13 +21,22 @@ llvm::ArrayRef<StringRef> divisi::optionalPasses() {
   return names;
 }
 
-void divisi::leaveOut(MLIRContext &context, std::vector<std::string> passes) {
+void divisi::leaveOut(MLIRContext &context, std::vector<std::string> passes,
+                      std::function<bool()> isCut) {
+  if (passes.empty() && !isCut) {
+    context.registerActionHandler(nullptr);
+    return;
+  }
   // MLIR asks the handler before each pass; what it does not call, is not done.
   context.registerActionHandler(
-      [passes](function_ref<void()> run, const tracing::Action &action) {
+      [passes = std::move(passes), isCut = std::move(isCut)](
+          function_ref<void()> run, const tracing::Action &action) {
         const auto *execution = dyn_cast<PassExecutionAction>(&action);
-        if (!execution ||
-            !is_contained(passes, execution->getPass().getArgument())) {
+        bool isLeftOut =
+            execution &&
+            ((isCut && isCut()) ||
+             is_contained(passes, execution->getPass().getArgument()));
+        if (!isLeftOut) {
           run();
         }
       });

@@ -17,6 +17,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,10 @@ namespace divisi {
 /// run.
 llvm::ArrayRef<llvm::StringRef> optionalPasses();
 
-/// Lets no pass run in `context` from now on that has one of these names.
-void leaveOut(mlir::MLIRContext &context, std::vector<std::string> passes);
+/// Lets no pass run in `context` from now on that has one of these names, and
+/// none at all while `isCut`, if it is given, says so.
+void leaveOut(mlir::MLIRContext &context, std::vector<std::string> passes,
+              std::function<bool()> isCut = nullptr);
 
 } // namespace divisi
 

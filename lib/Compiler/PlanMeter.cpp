@@ -8,6 +8,7 @@
 
 #include "PlanMeter.h"
 
+#include "LeaveOut.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/ScheduleRecord.h"
@@ -48,20 +49,30 @@ static std::string keyOf(ModuleOp planned, bool isTold,
 }
 
 /// Runs `passes` without a word. Nobody runs what they make, and a module that
-/// somebody runs is verified after each pass.
-static LogicalResult
-runQuietly(ModuleOp module,
-           llvm::function_ref<void(OpPassManager &)> addPasses) {
-  ScopedDiagnosticHandler quiet(module.getContext(),
+/// somebody runs is verified after each pass. Who ends the planner meanwhile
+/// waits for one pass; what is made is then of no use.
+LogicalResult Compilation::PlanMeter::runQuietly(
+    const Question &about, ModuleOp module,
+    llvm::function_ref<void(OpPassManager &)> addPasses) {
+  MLIRContext &context = *module.getContext();
+  ScopedDiagnosticHandler quiet(&context,
                                 [](Diagnostic &) { return success(); });
-  PassManager passes(module.getContext());
+  PassManager passes(&context);
   passes.enableVerifier(false);
   addPasses(passes);
-  return passes.run(module);
+  const CompileOptions &options = about.of.options_;
+  auto isCut = [&] {
+    isCut_ = isCut_ || (!about.isOver && options.plan.control.stop.isRaised());
+    return isCut_;
+  };
+  leaveOut(context, options.leaveOut, isCut);
+  LogicalResult result = passes.run(module);
+  leaveOut(context, options.leaveOut);
+  return failure(failed(result) || isCut());
 }
 
-Compilation::PlanMeter::Question
-Compilation::PlanMeter::ask(Compilation &of, ModuleOp planned) {
+Compilation::PlanMeter::Question Compilation::PlanMeter::ask(Compilation &of,
+                                                             ModuleOp planned) {
   std::optional<FewBatches> few = FewBatches::of(planned);
   std::string key = keyOf(planned, few.has_value(), of.options_);
   if (key != last_) {
@@ -69,7 +80,12 @@ Compilation::PlanMeter::ask(Compilation &of, ModuleOp planned) {
     last_ = key;
   }
   Found &found = found_[key];
-  return {of, planned, std::move(key), std::move(few), found};
+  return {of,
+          planned,
+          std::move(key),
+          std::move(few),
+          found,
+          of.options_.plan.control.stop.isRaised()};
 }
 
 void Compilation::PlanMeter::forgetModules() {
@@ -91,7 +107,7 @@ Compilation::PlanMeter::parts(const Question &about, int64_t batches) {
   }
   ModuleOp planned = about.planned;
   Owned made = planned.clone();
-  if (failed(runQuietly(*made, [&](OpPassManager &passes) {
+  if (failed(runQuietly(about, *made, [&](OpPassManager &passes) {
         buildPartitionPipeline(passes,
                                {.proves = false, .mostBatches = batches});
         buildSchedulePipeline(passes, /*overlap=*/false, about.of.options_.fuse,
@@ -103,8 +119,7 @@ Compilation::PlanMeter::parts(const Question &about, int64_t batches) {
 }
 
 /// What is left on the fullest device of all, in the order of the plan.
-std::optional<int64_t>
-Compilation::PlanMeter::room(const Question &about) {
+std::optional<int64_t> Compilation::PlanMeter::room(const Question &about) {
   const Memory &held = ofDevices(about, /*overlap=*/false);
   std::optional<int64_t> room;
   if (!held) {
@@ -135,7 +150,7 @@ Compilation::PlanMeter::overlapped(const Question &about, int64_t batches,
     options.growth = room(about);
   }
   Owned made = parts(about, batches);
-  if (!made || failed(runQuietly(*made, [&](OpPassManager &passes) {
+  if (!made || failed(runQuietly(about, *made, [&](OpPassManager &passes) {
         passes.addPass(createScheduleOverlap(options));
       }))) {
     return nullptr;
@@ -146,7 +161,7 @@ Compilation::PlanMeter::overlapped(const Question &about, int64_t batches,
 /// Per device.
 Compilation::PlanMeter::Memory
 Compilation::PlanMeter::lowered(const Question &about, Owned module) {
-  if (!module || failed(runQuietly(*module, [&](OpPassManager &passes) {
+  if (!module || failed(runQuietly(about, *module, [&](OpPassManager &passes) {
         LowerOptions lower = about.of.lowerOptions();
         lower.proves = false;
         std::string &target = lower.device.codeTarget;
@@ -197,9 +212,9 @@ Compilation::PlanMeter::ofDevices(const Question &about, bool overlap) {
   return held;
 }
 
-Compilation::PlanMeter::Memory
-Compilation::PlanMeter::memory(Compilation &of, ModuleOp planned,
-                               bool overlap) {
+Compilation::PlanMeter::Memory Compilation::PlanMeter::memory(Compilation &of,
+                                                              ModuleOp planned,
+                                                              bool overlap) {
   const Memory &held = ofDevices(ask(of, planned), overlap);
   return held ? Memory(fullestOf(*held)) : std::nullopt;
 }

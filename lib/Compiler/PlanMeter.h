@@ -40,9 +40,11 @@ public:
   using Memory = std::optional<std::vector<DeviceMemory>>;
 
   /// What devices hold under the plan of `planned`, the fullest of each kind;
-  /// nothing if it cannot be lowered.
+  /// nothing if it cannot be lowered, or a person ends this, or has ended
+  /// another measurement.
   Memory memory(Compilation &of, mlir::ModuleOp planned, bool overlap);
-  /// What a run of it takes, in nanoseconds; nothing if that is not known.
+  /// What a run of it takes, in nanoseconds; nothing if that is not known, or
+  /// as above.
   std::optional<int64_t> time(Compilation &of, mlir::ModuleOp planned);
   /// Keeps what is known, and no module, until another plan is asked about.
   void forgetModules();
@@ -63,9 +65,14 @@ private:
     std::string key;
     std::optional<FewBatches> few;
     Found &found;
+    /// A person had ended the search before: what is kept is measured.
+    bool isOver = false;
   };
 
   Question ask(Compilation &of, mlir::ModuleOp planned);
+  llvm::LogicalResult
+  runQuietly(const Question &about, mlir::ModuleOp module,
+             llvm::function_ref<void(mlir::OpPassManager &)> addPasses);
   static bool isKept(const Question &about, int64_t batches);
   Owned parts(const Question &about, int64_t batches);
   std::optional<int64_t> room(const Question &about);
@@ -77,8 +84,9 @@ private:
 
   std::map<std::string, Found> found_; ///< By plan.
   std::string last_;                   ///< The plan that the others are of.
-  Owned parts_;      ///< Of as many micro-batches as are written out at most.
-  Owned overlapped_; ///< The same, scheduled.
+  Owned parts_;        ///< Of as many micro-batches as are written out at most.
+  Owned overlapped_;   ///< The same, scheduled.
+  bool isCut_ = false; ///< A person ended a measurement: there are no others.
 };
 
 } // namespace divisi

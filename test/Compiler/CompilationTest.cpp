@@ -14,6 +14,8 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 using namespace divisi;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -83,6 +85,32 @@ TEST_F(CompilationTest, ForksRunAlike) {
     EXPECT_THAT(run(*fork), ElementsAre(5, 6));
   }
   EXPECT_EQ(compilation.stage(), Stage::Import);
+}
+
+/// Between any two passes; who ended the search before has the plan measured.
+TEST_F(CompilationTest, MeasuringAPlanEndsWhenAPersonEndsIt) {
+  auto heldIf = [&](int64_t asked) {
+    std::atomic<int64_t> asks = INT64_MAX;
+    CompileOptions options;
+    options.plan = onDevices(2);
+    options.plan.control.stop.asks = &asks;
+    Compilation compilation = compile(options);
+    EXPECT_TRUE(compilation.advanceTo(Stage::Plan).isOk());
+    asks = asked;
+    auto held = compilation.memoryOfPlan(/*overlap=*/true);
+    asks = INT64_MAX;
+    // Once it is cut short, nothing is measured any more.
+    EXPECT_EQ(compilation.memoryOfPlan(true).has_value(), held.has_value());
+    return held ? held->front().held.total() : 0;
+  };
+  int64_t whole = heldIf(INT64_MAX), places = 1;
+  EXPECT_GT(whole, 0);
+  EXPECT_EQ(heldIf(0), whole);
+  while (places != 1000 && heldIf(places) == 0) {
+    ++places;
+  }
+  EXPECT_EQ(heldIf(places), whole);
+  EXPECT_GT(places, 10);
 }
 
 TEST_F(CompilationTest, ForksTakeWhatInitHasComputedBefore) {
