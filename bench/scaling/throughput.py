@@ -20,10 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "bin" / "divisi"
-MICRO_BATCHES = 8
+MICRO_BATCHES = 16
 # (generator, rows of the batch, its options)
-MODELS = {"mlp": ("mlp.py", 256, ["--widths", ",".join(["512"] * 9)]),
-          "vgg16": ("vgg16.py", 16, ["--image", "64"])}
+MODELS = {"mlp": ("mlp.py", 1024, ["--widths", ",".join(["512"] * 9)]),
+          "vgg16": ("vgg16.py", 64, ["--image", "64"])}
 TAKEN = "--objective throughput"
 ONE = "one device"
 # (name, batches that the rows are made of, threads per device, flags)
@@ -73,7 +73,7 @@ def compile_for(name, way, profile, folder):
 def median_of(artifact, threads, folder):
     """Of the runs, in ms."""
     text = run(folder, PROGRAM, "bench", artifact, "--json",
-               "--threads-per-device", threads, "--repeat", "20")
+               "--threads-per-device", threads, "--repeat", "8")
     return statistics.median(json.loads(text)["runs"][0]["ns"]) / 1e6
 
 
