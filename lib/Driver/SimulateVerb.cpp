@@ -158,8 +158,11 @@ Status SimulateVerb::run() {
     jsonOut() << formatv("{0:2}\n", toJSON(*entries));
     return Status();
   }
+  if (isStdout(output_)) { // which has the trace
+    return Status();
+  }
   for (const SimulatedEntry &entry : *entries) {
-    printSimulation(entry, isStdout(output_) ? textErr() : textOut());
+    printSimulation(entry, textOut());
   }
   return Status();
 }
