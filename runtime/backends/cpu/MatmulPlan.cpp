@@ -104,31 +104,31 @@ static PrimitiveDesc makeInnerProduct(const MatmulPlan &plan,
   return PrimitiveDesc(desc);
 }
 
-/// With a right matrix in the layout that oneDNN likes best.
-static PrimitiveDesc makeBlocked(const MatmulPlan &plan,
-                                 const PrimitiveAttr &attr) {
-  MemoryDesc any = describeAny({plan.product.k, plan.product.n},
-                               typeOf(plan.operands[0].type));
-  const auto &[a, b, c] = plan.descs;
+/// With a right matrix that lies as `right` says.
+static PrimitiveDesc makeMatmul(const MatmulPlan &plan, const MemoryDesc &right,
+                                const PrimitiveAttr &attr) {
   dnnl_primitive_desc_t desc = nullptr;
-  if (!any ||
-      !isDone(dnnl_matmul_primitive_desc_create(
-          &desc, engine(), a.get(), any.get(), nullptr, c.get(), attr.get()))) {
+  if (!right || !isDone(dnnl_matmul_primitive_desc_create(
+                    &desc, engine(), plan.descs[LeftMatrix].get(), right.get(),
+                    nullptr, plan.descs[ResultMatrix].get(), attr.get()))) {
     return nullptr;
   }
   return PrimitiveDesc(desc);
 }
 
+/// With a right matrix in the layout that oneDNN likes best.
+static PrimitiveDesc makeBlocked(const MatmulPlan &plan,
+                                 const PrimitiveAttr &attr) {
+  return makeMatmul(plan,
+                    describeAny({plan.product.k, plan.product.n},
+                                typeOf(plan.operands[0].type)),
+                    attr);
+}
+
 /// With a right matrix as it lies.
 static PrimitiveDesc makePlain(const MatmulPlan &plan,
                                const PrimitiveAttr &attr) {
-  const auto &[a, b, c] = plan.descs;
-  dnnl_primitive_desc_t desc = nullptr;
-  if (!isDone(dnnl_matmul_primitive_desc_create(
-          &desc, engine(), a.get(), b.get(), nullptr, c.get(), attr.get()))) {
-    return nullptr;
-  }
-  return PrimitiveDesc(desc);
+  return makeMatmul(plan, plan.descs[RightMatrix], attr);
 }
 
 /// Whether it pays to copy the right matrix in each launch: its rows are more
