@@ -12,7 +12,7 @@
 //   ids        [batch, tokens]      has a batch
 //   mask       [tokens, tokens]     is shared: dim 0 is called as others are
 //   positions  [1, tokens]          is shared: dim 0 is 1, whatever the batch
-//   is table      [16, 4]              is shared, unless the batch is 16
+//   table      [16, 4]              is shared, unless the batch is 16
 //
 //===----------------------------------------------------------------------===//
 

@@ -102,8 +102,9 @@ def WriteMicroBatches : Pass<"write-micro-batches", "::mlir::ModuleOp"> {
 
     Effect: operators with `pipe.each` are there for each micro-batch, one after
     the other, with the attributes of the first one; their `pipe.step`, which
-    they get here where there is no schedule, says whose they are. Slices of the inputs take the rows of their own. What is
-    carried goes from one to the next; a sum begins with the first summand.
+    they get here where there is no schedule, says whose they are. Slices of the
+    inputs take the rows of their own. What is carried goes from one to the
+    next; a sum begins with the first summand.
 
     With `most`, of more than so many the first ones are there alone, in the
     order that they have among all, and the last of them stands for others that
